@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const int out_h = (output_rows(in_h) + (P::input_stride_h - 1)) / P::input_stride_h;
   const int out_w = (output_columns(in_w) + (P::input_stride_w - 1)) / P::input_stride_w;
   const long long positions = static_cast<long long>(batch) * positions_of(out_d, P::stride_d) *
-                              positions_of(out_h, P::stride_h) * positions_of(out_w, P::stride_w);
+                              positions_of(out_h, P::stride_h) * row_positions_of(out_w);
   const int tiles = static_cast<int>((positions + (P::block_m - 1)) / P::block_m);  // of a phase
   const int n_tile = blockIdx.x % kNTiles;
   const int group = P::groups == 1 ? 0 : n_tile / kChannelTiles;
@@ -22,10 +22,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (tile < kPhases * tiles) {
     const int phase = kPhases == 1 ? 0 : phase_of(tile, tiles);
     const PhaseAxis planes =
-        axis_of_phase(phase / (P::stride_h * P::stride_w), P::kernel_d, P::stride_d, P::padding_d, P::dilation_d);
+        axis_of_phase(phase / (P::stride_h * kStrideW), P::kernel_d, P::stride_d, P::padding_d, P::dilation_d);
     const PhaseAxis rows =
-        axis_of_phase(phase / P::stride_w % P::stride_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
-    const PhaseAxis columns = axis_of_phase(phase % P::stride_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+        axis_of_phase(phase / kStrideW % P::stride_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
+    const PhaseAxis columns = axis_of_phase(phase % kStrideW, kKernelW, kStrideW, kPaddingW, P::dilation_w);
     unsigned char* shared = static_cast<unsigned char*>(shared_memory());
     float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
     float2* scales = reinterpret_cast<float2*>(shared + kColumnScalesOffset);
@@ -34,8 +34,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                    thread, planes, rows, columns, group, batch, in_d, in_h, in_w, out_d, out_h, out_w);
     if (P::has_bias) {
       for (int i = thread; i < P::block_n; i += kThreads) {
-        biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
-                        ? widen(bias[group * kGroupOut + first_out + i])
+        biases[i] = kGroupColumns % P::block_n == 0 || first_out + i < kGroupColumns
+                        ? widen(bias[group * kGroupOut + (first_out + i) / P::column_phases])
                         : 0;
       }
     }
@@ -59,9 +59,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
               reinterpret_cast<const long long*>(shared + kImageScalesOffset) + (warp_m * kWarpRows + lane / 4));
     }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
-    store_outputs(acc, y + (group * kGroupOut + first_out) * (P::channels_last ? 1 : plane),
-                  reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  warp_m * kWarpRows + lane / 4 * kSpan, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
-                  kGroupOut - first_out, plane);
+    store_outputs(acc, y + (group * kGroupOut + first_out / P::column_phases) * (P::channels_last ? 1 : plane), shared,
+                  biases, warp_m * kWarpRows + lane / 4 * kSpan, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
+                  kGroupColumns - first_out, plane, out_w);
   }
 }

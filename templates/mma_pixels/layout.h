@@ -24,11 +24,19 @@ __host__ __device__ constexpr int larger(int a, int b) {
 
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
-constexpr int kTaps = P::kernel_d * P::kernel_h * P::kernel_w;
+// The axis of columns as products have it. Where a row's phases are columns of one product, each has as many taps: then
+// this axis has stride 1, and tap t of a channel's phase r is the kernel's column t * stride_w + r.
+constexpr bool kJoined = P::column_phases > 1;
+constexpr int kKernelW = P::kernel_w / P::column_phases;
+constexpr int kStrideW = P::stride_w / P::column_phases;
+constexpr int kPaddingW = kJoined ? P::padding_w / P::stride_w : P::padding_w;
+constexpr int kGroupColumns = kGroupOut * P::column_phases;
+
+constexpr int kTaps = P::kernel_d * P::kernel_h * kKernelW;  // of a column
 // Whether images have planes; else there is one, which one depth tap reads.
 constexpr bool kHasDepth = P::depth != 1 || P::kernel_d != 1 || P::stride_d != 1 || P::input_stride_d != 1 ||
                            P::padding_d != 0 || P::output_padding_d != 0;
-constexpr int kPhases = P::stride_d * P::stride_h * P::stride_w;
+constexpr int kPhases = P::stride_d * P::stride_h * kStrideW;
 // Whether the phases of some positions follow one another: in nchw sectors have elements of several phases, which meet
 // in L2 then.
 constexpr bool kPhasesTogether = !P::channels_last && kPhases > 1;
@@ -62,7 +70,7 @@ constexpr int kScales = P::groups * kKBlocks;  // of an image, where values are 
 constexpr int kArrangeParts = kSplit ? kScales : ceil_div(kAllVectors, kPartVectors);
 constexpr int kArrangedPixels = kArrangers / 32 * kSectorPixels;  // of a block
 
-constexpr int kChannelTiles = ceil_div(kGroupOut, P::block_n);
+constexpr int kChannelTiles = ceil_div(kGroupColumns, P::block_n);
 constexpr int kNTiles = P::groups * kChannelTiles;
 
 // A warp's part of the products: tiles of 16 positions, and channels.
@@ -78,13 +86,13 @@ __host__ __device__ constexpr int tap_step(int stride, int dilation) {
 }
 constexpr int kTapStepD = tap_step(P::stride_d, P::dilation_d);
 constexpr int kTapStepH = tap_step(P::stride_h, P::dilation_h);
-constexpr int kTapStepW = tap_step(P::stride_w, P::dilation_w);
+constexpr int kTapStepW = tap_step(kStrideW, P::dilation_w);
 constexpr int kOffsetStepD = P::dilation_d / greatest_common_divisor(P::stride_d, P::dilation_d);
 constexpr int kOffsetStepH = P::dilation_h / greatest_common_divisor(P::stride_h, P::dilation_h);
-constexpr int kOffsetStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::dilation_w);
+constexpr int kOffsetStepW = P::dilation_w / greatest_common_divisor(kStrideW, P::dilation_w);
 constexpr int kPhaseTapsD = ceil_div(P::kernel_d, kTapStepD);  // at the most
 constexpr int kPhaseTapsH = ceil_div(P::kernel_h, kTapStepH);
-constexpr int kPhaseTapsW = ceil_div(P::kernel_w, kTapStepW);
+constexpr int kPhaseTapsW = ceil_div(kKernelW, kTapStepW);
 
 // For each position a word has a bit for each of these taps: whether it reads within the image along its axis.
 constexpr int kFirstBitH = kPhaseTapsW;
@@ -138,15 +146,17 @@ constexpr int kTapsOffset = P::stages * kStageBytes;
 constexpr int kReadOffset = kTapsOffset + (kPhaseTaps + 1) * 16;
 constexpr int kStoredOffset = kReadOffset + P::block_m * 8;
 constexpr int kPositionBitsOffset = kStoredOffset + P::block_m * 8;
-constexpr int kBiasOffset = kPositionBitsOffset + P::block_m * 4;
+// Of joined phases what is stored begins a row, and each position has the column of its first phase's output there,
+// which may lie before the row.
+constexpr int kColumnOffset = kPositionBitsOffset + P::block_m * 4;
+constexpr int kBiasOffset = kColumnOffset + (kJoined ? P::block_m * 4 : 0);
 // Where values are split: two factors of each column's scale; for each position where its image's exponents begin.
 constexpr int kColumnScalesOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
 constexpr int kImageScalesOffset = kColumnScalesOffset + (kSplit ? P::block_n * 8 : 0);
 constexpr int kSharedBytes = kImageScalesOffset + (kSplit ? P::block_m * 8 : 0);
 
-constexpr int kAlignment = P::channels_last ? 16
-                           : kPlanes        ? larger(P::copy_bytes, P::store* kElementBytes)
-                                            : kElementBytes;  // of x and y, in bytes
+constexpr int kAlignment =
+    P::channels_last ? 16 : larger(kPlanes ? P::copy_bytes : 0, P::store* kElementBytes);  // of x and y, in bytes
 
 // Of a thread. Where values are split there are as many of low parts, and fp32 totals.
 constexpr int kMostAccumulators = kSplit ? 48 : 128;
@@ -159,12 +169,19 @@ static_assert(kPlanes || (kPositionStep % 8 == 0 && P::block_m % kPositionStep =
               "a thread's vectors are swapped alike");
 static_assert(kKBlockWeightBytes % (16 * kThreads) == 0, "threads copy equally many weights");
 static_assert(kGroupChannels % kVector == 0, "channels are whole vectors");
-static_assert(P::channels_last || kPlanes || P::store == 1, "arranged positions are stored element by element");
+static_assert(P::channels_last || kPlanes || kJoined || P::store == 1,
+              "arranged positions are stored element by element");
+static_assert(!kJoined || (P::column_phases == P::stride_w && P::kernel_w % P::stride_w == 0 && P::dilation_w == 1 &&
+                           !P::channels_last && !kSplit),
+              "a row's phases have as many taps");
+static_assert(!kJoined || (P::block_n % P::column_phases == 0 && P::column_phases % P::store == 0 &&
+                           P::adjacent_channels % P::store == 0),
+              "a block has all phases of its channels, and a thread adjacent ones");
 static_assert(!kPlanes || (!P::channels_last && !kSplit && kCopies > 0 && kRowUnits % kUnitsOfRow == 0 &&
                            kThreads % kChannelsAtOnce == 0 && kStageChannels % kChannelsAtOnce == 0),
               "threads copy equally many units of whole rows");
-static_assert(!kPlanes || P::store <= 2, "a thread's positions are adjacent in a product");
-static_assert(kRowTaps == 1 || (P::kernel_w % kRowTaps == 0 && P::stride_w == 1 && P::dilation_w == 1),
+static_assert(!kPlanes || kJoined || P::store <= 2, "a thread's positions are adjacent in a product");
+static_assert(kRowTaps == 1 || (kKernelW % kRowTaps == 0 && kStrideW == 1 && P::dilation_w == 1 && !kJoined),
               "the taps of a stage are adjacent");
 static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");
 static_assert(P::input_stride_d * P::input_stride_h * P::input_stride_w == 1 || kPhases == 1,

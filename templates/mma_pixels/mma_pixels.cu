@@ -79,6 +79,10 @@ __device__ __forceinline__ unsigned int taps_within(int at, const int size, cons
 __device__ inline int positions_of(int out, const int stride) {
   return (out + (stride - 1)) / stride;
 }
+// The same in a row. Joined phases begin where the first output's stride does.
+__device__ inline int row_positions_of(int out) {
+  return positions_of(kJoined ? out + P::padding_w % P::stride_w : out, P::stride_w);
+}
 
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
 // of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
@@ -89,7 +93,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
                                                const int in_w, const int out_d, const int out_h, const int out_w) {
   const int size_d = positions_of(out_d, P::stride_d);
   const int size_h = positions_of(out_h, P::stride_h);
-  const int size_w = positions_of(out_w, P::stride_w);
+  const int size_w = row_positions_of(out_w);
 #pragma unroll 1
   for (int i = thread; i < P::block_m; i += kThreads) {
     const long long at = first + i;
@@ -104,7 +108,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w * P::input_stride_w + columns.offset;
     const int oz = kHasDepth ? m_d * P::stride_d + planes.phase : 0;
     const int oy = m_h * P::stride_h + rows.phase;
-    const int ox = m_w * P::stride_w + columns.phase;
+    const int ox = m_w * P::stride_w + (kJoined ? -(P::padding_w % P::stride_w) : columns.phase);
     unsigned int bits = taps_within(ix, in_w, kPhaseTapsW, kOffsetStepW) |
                         taps_within(iy, in_h, kPhaseTapsH, kOffsetStepH) << kFirstBitH;
     if (kHasDepth) {
@@ -118,7 +122,10 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
         !is_stored         ? -1
         : P::channels_last ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels
-                           : ((out_image + oz) * out_h + oy) * out_w + ox;
+                           : ((out_image + oz) * out_h + oy) * out_w + (kJoined ? 0 : ox);
+    if constexpr (kJoined) {
+      reinterpret_cast<int*>(shared + kColumnOffset)[i] = ox;
+    }
     reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
     if constexpr (kSplit) {
       reinterpret_cast<long long*>(shared + kImageScalesOffset)[i] =
@@ -160,7 +167,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       }
       tap.bits = 1u << tap_w | 1u << (tap_h + kFirstBitH) | (kHasDepth ? 1u << (tap_d + kFirstBitD) : 0u);
       tap.number =
-          ((kd * P::kernel_h + rows.first + tap_h * kTapStepH) * P::kernel_w + columns.first + tap_w * kTapStepW) /
+          ((kd * P::kernel_h + rows.first + tap_h * kTapStepH) * kKernelW + columns.first + tap_w * kTapStepW) /
           kRowTaps;
     }
     taps[i] = tap;
@@ -380,13 +387,19 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Accumulators& h
 // ---- Epilogue ----
 #include "device/epilogue.h"
 #include "parts.h"
+#include "store_phases.h"
 #include "store_positions.h"
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
-__device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* __restrict__ y, const long long* stored,
-                                              const float* bias, int row, int channel, int left, long long plane) {
-  if constexpr (kPlanes) {
+__device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* __restrict__ y,
+                                              const unsigned char* shared, const float* bias, int row, int channel,
+                                              int left, long long plane, const int out_w) {
+  const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
+  if constexpr (kJoined) {
+    store_phases(acc, y, stored, reinterpret_cast<const int*>(shared + kColumnOffset), bias, row, channel, left, plane,
+                 out_w);
+  } else if constexpr (kPlanes) {
     store_positions(acc, y, stored, bias, row, channel, left, plane);
   } else {
 #pragma unroll
@@ -432,7 +445,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int out_h = (output_rows(in_h) + (P::input_stride_h - 1)) / P::input_stride_h;
   const int out_w = (output_columns(in_w) + (P::input_stride_w - 1)) / P::input_stride_w;
   const long long positions = static_cast<long long>(batch) * positions_of(out_d, P::stride_d) *
-                              positions_of(out_h, P::stride_h) * positions_of(out_w, P::stride_w);
+                              positions_of(out_h, P::stride_h) * row_positions_of(out_w);
   const int tiles = static_cast<int>((positions + (P::block_m - 1)) / P::block_m);  // of a phase
 
   // Tiles before those that have parts. What a block makes is numbered: whole tiles, then parts.
@@ -459,8 +472,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                     (group * (kGroupChannels * kBytes) + thread % kPixelVectors * 16);
   if (P::has_bias) {
     for (int i = thread; i < P::block_n; i += kThreads) {
-      biases[i] =
-          kGroupOut % P::block_n == 0 || first_out + i < kGroupOut ? widen(bias[group * kGroupOut + first_out + i]) : 0;
+      biases[i] = kGroupColumns % P::block_n == 0 || first_out + i < kGroupColumns
+                      ? widen(bias[group * kGroupOut + (first_out + i) / P::column_phases])
+                      : 0;
     }
   }
   float2* scales = reinterpret_cast<float2*>(shared + kColumnScalesOffset);
@@ -489,10 +503,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                       : kPhasesTogether ? index % kPhases
                                         : index / tiles;
     const PhaseAxis planes =
-        axis_of_phase(phase / (P::stride_h * P::stride_w), P::kernel_d, P::stride_d, P::padding_d, P::dilation_d);
+        axis_of_phase(phase / (P::stride_h * kStrideW), P::kernel_d, P::stride_d, P::padding_d, P::dilation_d);
     const PhaseAxis rows =
-        axis_of_phase(phase / P::stride_w % P::stride_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
-    const PhaseAxis columns = axis_of_phase(phase % P::stride_w, P::kernel_w, P::stride_w, P::padding_w, P::dilation_w);
+        axis_of_phase(phase / kStrideW % P::stride_h, P::kernel_h, P::stride_h, P::padding_h, P::dilation_h);
+    const PhaseAxis columns = axis_of_phase(phase % kStrideW, kKernelW, kStrideW, kPaddingW, P::dilation_w);
     __syncthreads();  // all have read what the tile before has in shared memory
     find_positions(shared,
                    static_cast<long long>(kParted ? (kPhasesTogether ? of_phases / kPhases : of_phases - phase * tiles)
@@ -596,10 +610,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       unscale(acc, scales + (warp_n * kWarpChannels + lane % 4 * 2), exponents, offsets);
     }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
-    store_outputs(acc, y + (group * kGroupOut + first_out) * (P::channels_last ? 1 : plane),
-                  reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  warp_m * kWarpRows + lane / 4 * kSpan, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
-                  kGroupOut - first_out, plane);
+    store_outputs(acc, y + (group * kGroupOut + first_out / P::column_phases) * (P::channels_last ? 1 : plane), shared,
+                  biases, warp_m * kWarpRows + lane / 4 * kSpan,
+                  warp_n * kWarpChannels + lane % 4 * kAdjacentChannels, kGroupColumns - first_out, plane, out_w);
   }
 }
 

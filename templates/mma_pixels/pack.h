@@ -27,6 +27,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       for (int half = 0; half < 2; ++half) {
         const int of_warp = (first + half * 8) % kWarpChannels;
         const int co = first + half * 8 - of_warp + channel_of_column(of_warp);
+        const int kernel_tap = kJoined ? tap * P::column_phases + co % P::column_phases : tap;
 #pragma unroll
         for (int unit = 0; unit < 2; ++unit) {
 #pragma unroll
@@ -38,12 +39,12 @@ extern "C" __global__ void __launch_bounds__(kPackers)
                                      : (2 * step + unit) * kVector + kVector / 4 * lane + e;
               const int of_row = kPlanes ? tap_of_step(unit, lane, e) : 0;
               Element value = 0;
-              if ((kGroupOut % P::block_n == 0 || co < kGroupOut) &&
+              if ((kGroupColumns % P::block_n == 0 || co < kGroupColumns) &&
                   (kGroupIn % kStageChannels == 0 || ci < kGroupIn)) {
                 value = weight[product_weight_offset(
                     static_cast<WeightIndex>(P::weights_exchanged ? ci : group * kGroupIn + ci),
-                    P::weights_exchanged ? group * kGroupOut + co : co, kPlanes ? tap * kRowTaps + of_row : tap,
-                    kGroupIn, kGroupOut, kTaps)];
+                    P::weights_exchanged ? group * kGroupOut + co : co / P::column_phases,
+                    kRowTaps > 1 ? kernel_tap * kRowTaps + of_row : kernel_tap, kGroupIn, kGroupOut, kKernelTaps)];
               }
               if constexpr (P::type == kWgmmaTf32) {
                 parts[e] = operand(__float_as_uint(value));

@@ -102,6 +102,40 @@ TEST(PlanMmaPixels, ReadsPlanesAsTheyLie) {
   }
 }
 
+// The phases of a row are columns of one product, so that a thread stores adjacent outputs together.
+TEST(PlanMmaPixels, JoinsThePhasesOfARow) {
+  struct Joined {
+    const char* layer;
+    std::int64_t phases, store, columns, planes;
+  };
+  constexpr Joined kJoined[] = {
+      {"conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; compute tf32", 8, 4, 513, 0},
+      {"conv_transpose2d 1024 -> 512; kernel 2; stride 2; input 8x32x32; compute tf32", 2, 2, 32 * 32, 1},
+      {"conv_transpose2d 512 -> 256; kernel 2; stride 2; input 8x32x32; dtype f16", 2, 2, 32 * 32, 0},
+  };
+  for (const Joined& each : kJoined) {
+    SCOPED_TRACE(each.layer);
+    const Problem problem{parse_layer(each.layer).value(), Direction::kForward, target_named("sm_80").value()};
+    const Plan first = plan(problem).value().front();
+    ASSERT_EQ(first.template_name, "mma_pixels");
+    EXPECT_EQ(integer(first, "column_phases"), each.phases);
+    EXPECT_EQ(integer(first, "store"), each.store);
+    EXPECT_EQ(integer(first, "plane_words"), each.planes);
+    EXPECT_EQ(first.launch.main().grid.axes.front().extent.factor, each.columns);
+  }
+  // A row's phases have other taps, are no power of two, or are pixels' channels in turn.
+  for (const char* text : {"64 -> 32; kernel 3; stride 2; input 2x9x12; compute tf32",
+                           "64 -> 32; kernel 3; stride 3; input 2x9x12; compute tf32",
+                           "64 -> 32; kernel 4; stride 2; dilation 3; input 2x9x12; compute tf32",
+                           "64 -> 32; kernel 2; stride 2; input 2x9x12; compute f32x3",
+                           "64 -> 32; kernel 2; stride 2; input 2x9x12; dtype f16; layout nhwc"}) {
+    const std::vector<Plan> plans = kMmaPixels.plans(problem_of(text, "sm_80")).value();
+    for (const Plan& each : plans) {
+      EXPECT_EQ(integer(each, "column_phases"), 1) << text;
+    }
+  }
+}
+
 // 64 tiles for 108 SMs: the last ones have parts, whose sums are in the workspace.
 TEST(PlanMmaPixels, LastTilesHaveParts) {
   const std::vector<Plan> plans = kMmaPixels.plans(problem_of(kSequences[0], "sm_80")).value();

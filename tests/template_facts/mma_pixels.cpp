@@ -20,6 +20,7 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("warps along channels", "warps_n");
   kinds.add_value("k-blocks of", "block_k");
   kinds.add_value("words of planes", "plane_words");
+  kinds.add_value("joined phases", "column_phases");
   kinds.is(kinds.integer("plane_words") > 0 && kinds.integer("copy_bytes") == 4, "planes word by word");
 }
 
@@ -29,12 +30,15 @@ std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
 }
 
 std::int64_t tiles_of_phases(const Layer& layer, const Plan& plan, const Shape& shape) {
+  const std::int64_t joined = integer(plan, "column_phases");
   std::int64_t positions = shape.batch, phases = 1;
   for (const std::size_t axis : axes_of(layer)) {
-    positions *= ceil_div(shape.out[axis], layer.axes[axis].stride);
-    phases *= layer.axes[axis].stride;
+    const Axis& of = layer.axes[axis];
+    const std::int64_t before = axis == kWidth && joined > 1 ? of.padding.before % of.stride : 0;
+    positions *= ceil_div(shape.out[axis] + before, of.stride);
+    phases *= of.stride;
   }
-  return phases * ceil_div(positions, integer(plan, "block_m"));
+  return phases / joined * ceil_div(positions, integer(plan, "block_m"));
 }
 
 }  // namespace mma_pixels
@@ -78,6 +82,9 @@ TemplateFacts facts_of_mma_pixels() {
                    "conv_transpose2d 256 -> 256; kernel 2x2; stride 2x2; input 100x14x14; compute tf32; directions "
                    "grad_input",
                .architecture = "sm_80"},
+              {.name = "mma_pixels_phases",
+               .layer = "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; compute tf32; bias",
+               .architecture = "sm_80"},
               {.name = "mma_pixels_depth",
                .layer = "conv_transpose3d 64 -> 32; kernel 3; stride 2; padding 1; input ?x?x?x?; compute tf32; layout "
                         "nhwc",
@@ -100,6 +107,7 @@ TemplateFacts facts_of_mma_pixels() {
                .layout = Layout::kNhwc,
                .benchmarks = {"dcgan2", "pose3"}},
               {.group = "pixels_of_planes_tf32", .compute = Compute::kTf32, .benchmarks = {"dcgan2", "pose1"}},
+              {.group = "pixels_of_joined_phases", .compute = Compute::kTf32, .benchmarks = {"hifi1", "unet1"}},
               {.group = "pixels_of_warps_grad_input",
                .compute = Compute::kF16,
                .layout = Layout::kNhwc,
@@ -135,6 +143,24 @@ TemplateFacts facts_of_mma_pixels() {
                           .all_plans = true},
                          {.layer = "200 -> 36; kernel 2; stride 2; groups 2; input 3x5x6; dtype bf16; bias",
                           .sizes = {3, {5, 6}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         // Joined phases, whose vectors are whole, end within a row, or are single elements.
+                         {.layer = "20 -> 12; kernel 4x16; stride 1x8; padding 0x4; input 2x3x12; compute tf32; bias",
+                          .sizes = {2, {3, 12}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "36 -> 20; kernel 4; stride 4; groups 2; input 3x5x9; compute tf32; bias; fuse relu",
+                          .sizes = {3, {5, 9}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "40 -> 18; kernel 2x4; stride 2; padding 1x3; output_padding 1; input 3x5x8; dtype "
+                                   "f16",
+                          .sizes = {3, {5, 8}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "conv_transpose3d 20 -> 12; kernel 2; stride 2; input 2x3x4x6; compute tf32; bias",
+                          .sizes = {2, {3, 4, 6}},
                           .chips = {"sm_80"},
                           .all_plans = true},
                          {.layer = "100 -> 36; kernel 3; stride 2; padding 1; input 3x6x9; compute f32x3; bias; fuse "
@@ -226,6 +252,14 @@ TemplateFacts facts_of_mma_pixels() {
                .few_blocks = true,
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3, plane_words 2, "
                         "copy_bytes 4, store 2"},
+              {.name = "mma_pixels_joined",
+               .layer =
+                   "conv_transpose2d 18 -> 20; kernel 3x4; stride 2x2; padding 1x1; input 3x5x5; compute tf32; bias",
+               .least_mutants = 8,
+               .unseen = 3,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3, column_phases 2, store 1, "
+                        "plane_words 0, copy_bytes 16"},
               {.name = "mma_pixels_split",
                .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute f32x3",
                .least_mutants = 8,

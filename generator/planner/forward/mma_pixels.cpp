@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -33,6 +34,7 @@ constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fr
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
 constexpr std::int64_t kLeastStages = 3, kMostStages = 4;
 constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
+constexpr std::int64_t kMostColumnPhases = 32;  // all of a channel are columns of one block
 constexpr std::int64_t kSplitBlockK = 32;       // input channels of a stage, where values are split
 constexpr double kSplitProducts = 3;            // of f16, for each of fp32
 constexpr std::int64_t kMostBlocks = 1 << 24;   // of a grid
@@ -41,7 +43,7 @@ constexpr std::int64_t kBlocksOfOpenSizes = 8;  // of an SM's room, where sizes 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 64), (block_n, 32), (adjacent_channels, 1), (store, 1), (warps_m, 2),
                          (warps_n, 1), (blocks_per_sm, 1), (block_k, 32), (stages, kLeastStages), (plane_words, 0),
-                         (copy_bytes, 16), (parts, 1), (parted_tiles, 0));
+                         (copy_bytes, 16), (column_phases, 1), (parts, 1), (parted_tiles, 0));
 
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
@@ -50,18 +52,20 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, k
                    kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks,
                    kScanSharedBytes, kScanThreads, kMaximaBytes, kExponentBytes, kMostTerms);
 
-/// Positions of a phase in one image.
-std::int64_t image_positions(const Facts& f) {
+/// Positions of a phase in one image. Joined phases begin where the first output's stride does.
+std::int64_t image_positions(const Facts& f, const Block& b) {
   std::int64_t all = 1;
   for (const std::size_t axis : axes_of(f.layer)) {
-    all *= ceil_div(f.shape.out[axis], f.layer.axes[axis].stride);
+    const Axis& of = f.layer.axes[axis];
+    const std::int64_t before = axis == kWidth && b.column_phases > 1 ? of.padding.before % of.stride : 0;
+    all *= ceil_div(f.shape.out[axis] + before, of.stride);
   }
   return all;
 }
 
 /// Blocks of all phases.
 std::int64_t tiles(const Facts& f, const Block& b) {
-  return ceil_div(f.sizes.batch * image_positions(f), b.block_m) * f.of(b)[kPhases];
+  return ceil_div(f.sizes.batch * image_positions(f, b), b.block_m) * f.of(b)[kPhases];
 }
 
 bool has_open_size(const Layer& layer) {
@@ -79,6 +83,15 @@ bool rounds(const Facts& f, const Block& b) {
 /// Another kernel writes x as products read it.
 bool arranges(const Facts& f, const Block& b) {
   return splits(f) || (!f.channels_last && b.plane_words == 0);
+}
+
+/// Phases of a row that may be columns of one product: of an axis whose phases have as many taps.
+std::vector<std::int64_t> column_phases_of(const Facts& f) {
+  const Axis& of = f.columns;
+  const bool may_join = !f.channels_last && !splits(f) && of.stride > 1 && of.stride <= kMostColumnPhases &&
+                        std::has_single_bit(static_cast<std::uint64_t>(of.stride)) && of.kernel % of.stride == 0 &&
+                        of.dilation == 1;
+  return may_join ? std::vector<std::int64_t>{1, of.stride} : std::vector<std::int64_t>{1};
 }
 
 /// Whether copies of so many bytes can bring words of planes, of so many adjacent taps: each lies in a row of x as a
@@ -148,8 +161,18 @@ bool choose_stages(const Facts& f, Block& b) {
 }
 
 /// Adjacent channels of a thread, which it stores together. In nchw it stores what products have one by one; with
-/// planes it stores adjacent positions together.
+/// planes it stores adjacent positions together, with joined phases those of a channel.
 void choose_store(const Facts& f, Block& b) {
+  if (b.column_phases > 1) {
+    const std::int64_t padding = f.columns.padding.before;
+    b.adjacent_channels = std::max<std::int64_t>(2, std::min(b.column_phases, f.vector));
+    b.store =
+        f.layer.axes[kWidth].extent
+            ? halved_until(std::min(b.column_phases, f.vector),
+                           [&](std::int64_t store) { return f.shape.out[kWidth] % store == 0 && padding % store == 0; })
+            : 1;
+    return;
+  }
   if (!f.channels_last) {
     b.adjacent_channels = 2;
     if (b.plane_words > 0 && f.layer.axes[kWidth].extent && f.of(b)[kPhases] == 1) {
@@ -237,15 +260,15 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     std::vector<Block> all;
     for (const auto& [block_m, block_n, warps_m, warps_n] :
          splits(f) ? std::span<const Tile>(kSplitTiles) : std::span<const Tile>(kTiles)) {
-      if (block_n == 32 || block_n < 2 * f.group_out) {
-        all.push_back({.block_m = block_m, .block_n = block_n, .warps_m = warps_m, .warps_n = warps_n});
-      }
+      all.push_back({.block_m = block_m, .block_n = block_n, .warps_m = warps_m, .warps_n = warps_n});
     }
     std::vector<std::int64_t> words = {0};
     if (const std::int64_t of_planes = plane_words_of(f); of_planes > 0) {
       words.push_back(of_planes);
     }
     return BlockChoices(std::move(all))
+        .each(&Block::column_phases, column_phases_of(f))
+        .keep([&](const Block& b) { return b.block_n == 32 || b.block_n < 2 * f.group_out * b.column_phases; })
         .each(&Block::block_k, splits(f) ? std::vector{kSplitBlockK}
                                          : std::vector{2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
         .each(&Block::stages, {kMostStages, kLeastStages})
@@ -324,25 +347,29 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
   }
   /// Of outputs that go to planes in pieces of sectors.
   static double plane_seconds(const Facts& f, const Block& b) {
-    const std::int64_t piece =
-        std::min(8 * f.bytes * (b.plane_words > 0 ? b.store : 1), std::max(f.bytes, 32 / f.columns.stride));
+    // Of joined phases lanes store adjacent vectors, unless a vector is less than a lane has of a channel.
+    const std::int64_t joined = b.store == b.adjacent_channels ? 8 * b.column_phases : b.store;
+    const std::int64_t piece = b.column_phases > 1 ? joined * f.bytes
+                                                   : std::min(8 * f.bytes * (b.plane_words > 0 ? b.store : 1),
+                                                              std::max(f.bytes, 32 / f.columns.stride));
     return piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
   }
   static bool alike(const Block& one, const Block& other) {
     return one.block_m == other.block_m && one.block_n == other.block_n && one.warps_m == other.warps_m &&
-           one.plane_words == other.plane_words && one.parts == other.parts;
+           one.plane_words == other.plane_words && one.column_phases == other.column_phases && one.parts == other.parts;
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
-    return {fmt::format("a block makes {} outputs of {} channels in one of {} phases; {} taps", b.block_m,
-                        std::min(b.block_n, f.group_out), c[kPhases], tap_count(f.layer)),
-            fmt::format("tensor cores: positions of all images as one sequence; {} warps make {}products of "
-                        "{} positions x {} channels; {} stages of {} {} input channels{}",
-                        b.warps_m * b.warps_n, splits(f) ? "three f16 " : "", 16 * c[kWarpTiles], c[kWarpChannels],
-                        b.stages,
-                        c[kTaps] == c[kStageTaps] ? std::string("a tap's")
-                                                  : fmt::format("{} adjacent taps of", c[kTaps] / c[kStageTaps]),
-                        c[kStageChannels], b.plane_words > 0 ? ", as planes have them" : ""),
-            grid(f, b, c)};
+    return {
+        fmt::format("a block makes {} outputs of {} channels in one of {} phases; {} taps", b.block_m * b.column_phases,
+                    std::min(b.block_n / b.column_phases, f.group_out), c[kPhases], tap_count(f.layer)),
+        fmt::format("tensor cores: positions of all images as one sequence; {} warps make {}products of "
+                    "{} positions x {} {}; {} stages of {} {} input channels{}",
+                    b.warps_m * b.warps_n, splits(f) ? "three f16 " : "", 16 * c[kWarpTiles], c[kWarpChannels],
+                    b.column_phases > 1 ? "channels' phases of a row" : "channels", b.stages,
+                    c[kTaps] == c[kStageTaps] ? std::string("a tap's")
+                                              : fmt::format("{} adjacent taps of", c[kTaps] / c[kStageTaps]),
+                    c[kStageChannels], b.plane_words > 0 ? ", as planes have them" : ""),
+        grid(f, b, c)};
   }
   static Grid grid(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t blocks_per_tile = c[kNTiles] * c[kPhases];
@@ -361,7 +388,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     grid = by_planes(std::move(grid), f.layer, Quantity::kOutDepth);                       // its bound
     const std::int64_t more_tiles = ceil_div(b.parted_tiles * (b.parts - 1), c[kPhases]);  // of parts
     grid.axes = {
-        {{.constant = more_tiles * b.block_m, .factor = image_positions(f), .per = Quantity::kBatch}, b.block_m}};
+        {{.constant = more_tiles * b.block_m, .factor = image_positions(f, b), .per = Quantity::kBatch}, b.block_m}};
     return grid;
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {

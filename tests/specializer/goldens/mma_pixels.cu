@@ -14,25 +14,25 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 2097152 bytes, a packed copy of the weights; kept for later calls
 //   region partials: 6291456 bytes, the sums of parts of tiles
-//   kernel convtgen_mma_pixels_forward_b41be4d5e0e444c8_pack
+//   kernel convtgen_mma_pixels_forward_c91b79080ca4617e_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 128; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_b41be4d5e0e444c8
+//   kernel convtgen_mma_pixels_forward_c91b79080ca4617e
 //     arguments const unsigned short* x, const unsigned char* packed, const unsigned short* bias, unsigned short* y,
 //       float* partials, int batch
 //     grid 804; block 256; shared 151120
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 151120)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 151120)
-//   kernel convtgen_mma_pixels_forward_b41be4d5e0e444c8_add
+//   kernel convtgen_mma_pixels_forward_c91b79080ca4617e_add
 //     arguments const unsigned short* bias, unsigned short* y, float* partials, int batch
 //     grid 12; block 256; shared 151120
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 151120)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 151120)
 
-namespace convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source {
+namespace convtgen_mma_pixels_forward_c91b79080ca4617e_add_source {
 
 // ---- Device primitives ----
 
@@ -180,7 +180,7 @@ using Accumulators = float[4][8][4];
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_b41be4d5e0e444c8_pack(const unsigned short* __restrict__ weight,
+    convtgen_mma_pixels_forward_c91b79080ca4617e_pack(const unsigned short* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -552,7 +552,8 @@ __device__ __forceinline__ void add_part(Accumulators& acc, const float* from) {
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned short* __restrict__ y,
-                                              const long long* stored, const float* bias, int row, int channel) {
+                                              const unsigned char* shared, const float* bias, int row, int channel) {
+  const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
   #pragma unroll
   for (int tile = 0; tile < 4; ++tile) {
     #pragma unroll
@@ -578,7 +579,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned 
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_pixels_forward_b41be4d5e0e444c8(const unsigned short* __restrict__ x,
+    convtgen_mma_pixels_forward_c91b79080ca4617e(const unsigned short* __restrict__ x,
                                                  const unsigned char* __restrict__ packed,
                                                  const unsigned short* __restrict__ bias,
                                                  unsigned short* __restrict__ y, float* __restrict__ partials,
@@ -686,8 +687,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       put_part(acc, partials, (of_phases - whole) * 4 + part, thread);
       continue;
     }
-    store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
+    store_outputs(acc, y, shared, biases, warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
   }
 }
 
@@ -695,7 +695,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
 // A block adds the parts of one N tile of a tile.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    convtgen_mma_pixels_forward_b41be4d5e0e444c8_add(const unsigned short* __restrict__ bias,
+    convtgen_mma_pixels_forward_c91b79080ca4617e_add(const unsigned short* __restrict__ bias,
                                                      unsigned short* __restrict__ y, float* __restrict__ partials,
                                                      int batch) {
   const long long positions = static_cast<long long>(batch) * 768;
@@ -722,12 +722,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int lane = thread % 32;
     const int warp_m = thread / 32 % 2;
     const int warp_n = thread / 64;
-    store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), biases,
-                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
+    store_outputs(acc, y, shared, biases, warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 8);
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source
-using convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source::convtgen_mma_pixels_forward_b41be4d5e0e444c8_pack;
-using convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source::convtgen_mma_pixels_forward_b41be4d5e0e444c8;
-using convtgen_mma_pixels_forward_b41be4d5e0e444c8_add_source::convtgen_mma_pixels_forward_b41be4d5e0e444c8_add;
+}  // namespace convtgen_mma_pixels_forward_c91b79080ca4617e_add_source
+using convtgen_mma_pixels_forward_c91b79080ca4617e_add_source::convtgen_mma_pixels_forward_c91b79080ca4617e_pack;
+using convtgen_mma_pixels_forward_c91b79080ca4617e_add_source::convtgen_mma_pixels_forward_c91b79080ca4617e;
+using convtgen_mma_pixels_forward_c91b79080ca4617e_add_source::convtgen_mma_pixels_forward_c91b79080ca4617e_add;

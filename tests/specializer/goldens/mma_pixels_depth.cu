@@ -11,11 +11,11 @@
 //     shape (Cin 64, Cout 32, KD 3, KH 3, KW 3), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 221184 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_pixels_forward_ce61f367cf29c395_pack
+//   kernel convtgen_mma_pixels_forward_c20904643b52d702_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 14; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_ce61f367cf29c395
+//   kernel convtgen_mma_pixels_forward_c20904643b52d702
 //     arguments const float* x, const unsigned char* packed, float* y, int batch, int in_depth, int in_height,
 //       int in_width
 //     grid 8 * min(216, ceil(out_height / 2) * ceil(out_width / 512) * out_depth * batch); block 128; shared 78992
@@ -24,7 +24,7 @@
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 78992)
 //     at most in_height 1073741821, in_width 1073741821, in_depth 1073741822
 
-namespace convtgen_mma_pixels_forward_ce61f367cf29c395_source {
+namespace convtgen_mma_pixels_forward_c20904643b52d702_source {
 
 // ---- Device primitives ----
 
@@ -108,12 +108,12 @@ constexpr int kThreads = 128;
 constexpr int kPackers = 256;  // threads of a block that packs weights
 constexpr int kGroupIn = 64;
 constexpr int kGroupOut = 32;
-constexpr int kTaps = 27;
 constexpr int kStageTaps = 27;  // of a kernel, as stages have them
 constexpr int kWarpRows = 64;
 constexpr int kWarpChannels = 32;
 constexpr unsigned int kNoTap = 0x80000000u;  // of no position
 constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
+constexpr int kKernelTaps = 27;
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -169,7 +169,7 @@ using Accumulators = float[4][4][4];
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_ce61f367cf29c395_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_forward_c20904643b52d702_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -191,7 +191,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         for (int lane = 0; lane < 4; ++lane) {
           unsigned int parts[2];
           const int ci = (2 * step + unit) * 4 + lane;
-          const float value = weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * kTaps + tap];
+          const float value =
+              weight[(static_cast<long long>(group * kGroupIn + ci) * kGroupOut + co) * kKernelTaps + tap];
           parts[0] = operand(__float_as_uint(value));
           words[lane][half * 2 + unit] = parts[0];
         }
@@ -452,8 +453,9 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
-__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y, const long long* stored,
-                                              int row, int channel) {
+__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
+                                              const unsigned char* shared, int row, int channel) {
+  const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
   #pragma unroll
   for (int tile = 0; tile < 4; ++tile) {
     #pragma unroll
@@ -479,7 +481,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_forward_ce61f367cf29c395(const float* __restrict__ x, const unsigned char* __restrict__ packed,
+    convtgen_mma_pixels_forward_c20904643b52d702(const float* __restrict__ x, const unsigned char* __restrict__ packed,
                                                  float* __restrict__ y, int batch, int depth, int height, int width) {
   const int out_d = (depth - 1) * 2 + 1;
   const int out_h = (height - 1) * 2 + 1;
@@ -560,11 +562,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    store_outputs(acc, y, reinterpret_cast<const long long*>(shared + kStoredOffset), warp_m * kWarpRows + lane / 4,
-                  warp_n * kWarpChannels + lane % 4 * 4);
+    store_outputs(acc, y, shared, warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 4);
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_ce61f367cf29c395_source
-using convtgen_mma_pixels_forward_ce61f367cf29c395_source::convtgen_mma_pixels_forward_ce61f367cf29c395_pack;
-using convtgen_mma_pixels_forward_ce61f367cf29c395_source::convtgen_mma_pixels_forward_ce61f367cf29c395;
+}  // namespace convtgen_mma_pixels_forward_c20904643b52d702_source
+using convtgen_mma_pixels_forward_c20904643b52d702_source::convtgen_mma_pixels_forward_c20904643b52d702_pack;
+using convtgen_mma_pixels_forward_c20904643b52d702_source::convtgen_mma_pixels_forward_c20904643b52d702;

@@ -13,27 +13,27 @@
 //   region packed: 8388608 bytes, a packed copy of the weights; kept for later calls
 //   region arranged: 4194304 bytes, the input with channels last
 //   region partials: 6553600 bytes, the sums of parts of tiles
-//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de_pack
+//   kernel convtgen_mma_pixels_forward_7397c95ee7515d5b_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 512; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de_arrange
+//   kernel convtgen_mma_pixels_forward_7397c95ee7515d5b_arrange
 //     arguments const float* x, unsigned char* arranged, int batch
 //     grid 256; block 256; shared 0
-//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de
+//   kernel convtgen_mma_pixels_forward_7397c95ee7515d5b
 //     arguments const unsigned char* arranged, const unsigned char* packed, float* y, float* partials, int batch
 //     grid 208; block 256; shared 133712
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 133712)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 133712)
-//   kernel convtgen_mma_pixels_forward_baa659bb0a51c5de_add
+//   kernel convtgen_mma_pixels_forward_7397c95ee7515d5b_add
 //     arguments float* y, float* partials, int batch
 //     grid 20; block 256; shared 133712
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 133712)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 133712)
 
-namespace convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source {
+namespace convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source {
 
 // ---- Device primitives ----
 
@@ -171,7 +171,7 @@ using Accumulators = float[2][8][4];
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_baa659bb0a51c5de_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_forward_7397c95ee7515d5b_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -215,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
-    convtgen_mma_pixels_forward_baa659bb0a51c5de_arrange(const float* __restrict__ x,
+    convtgen_mma_pixels_forward_7397c95ee7515d5b_arrange(const float* __restrict__ x,
                                                          unsigned char* __restrict__ arranged, int batch) {
   const int lane = threadIdx.x % 32;
   const int part = blockIdx.x % 8;
@@ -535,8 +535,9 @@ __device__ __forceinline__ void add_part(Accumulators& acc, const float* from) {
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
-__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y, const long long* stored,
-                                              int row, int channel) {
+__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
+                                              const unsigned char* shared, int row, int channel) {
+  const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
     #pragma unroll
@@ -558,7 +559,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_pixels_forward_baa659bb0a51c5de(const unsigned char* __restrict__ arranged,
+    convtgen_mma_pixels_forward_7397c95ee7515d5b(const unsigned char* __restrict__ arranged,
                                                  const unsigned char* __restrict__ packed, float* __restrict__ y,
                                                  float* __restrict__ partials, int batch) {
   const long long positions = static_cast<long long>(batch) * 16;
@@ -662,8 +663,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       put_part(acc, partials, ((of_phases - whole) * 2 + n_tile) * 5 + part, thread);
       continue;
     }
-    store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
+    store_outputs(acc, y + first_out * 64ll, shared, warp_m * kWarpRows + lane / 4,
+                  warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 
@@ -671,7 +672,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
 // A block adds the parts of one N tile of a tile.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    convtgen_mma_pixels_forward_baa659bb0a51c5de_add(float* __restrict__ y, float* __restrict__ partials, int batch) {
+    convtgen_mma_pixels_forward_7397c95ee7515d5b_add(float* __restrict__ y, float* __restrict__ partials, int batch) {
   const long long positions = static_cast<long long>(batch) * 16;
   const int tiles = static_cast<int>((positions + 127) / 128);  // of a phase
   const int n_tile = blockIdx.x % 2;
@@ -694,13 +695,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int lane = thread % 32;
     const int warp_m = thread / 32 % 4;
     const int warp_n = thread / 128;
-    store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
+    store_outputs(acc, y + first_out * 64ll, shared, warp_m * kWarpRows + lane / 4,
+                  warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source
-using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de_pack;
-using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de_arrange;
-using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de;
-using convtgen_mma_pixels_forward_baa659bb0a51c5de_add_source::convtgen_mma_pixels_forward_baa659bb0a51c5de_add;
+}  // namespace convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_pack;
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_arrange;
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b;
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_add;

@@ -12,18 +12,18 @@
 //     shape (Cin 256, Cout 256, KH 2, KW 2), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 1048576 bytes, a packed copy of the weights; kept for later calls
-//   kernel convtgen_mma_pixels_grad_input_7288329d7fabc50a_pack
+//   kernel convtgen_mma_pixels_grad_input_21b5ce4721d5d618_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_grad_input_7288329d7fabc50a
+//   kernel convtgen_mma_pixels_grad_input_21b5ce4721d5d618
 //     arguments const float* grad_y, const unsigned char* packed, float* grad_x, int batch
 //     grid 308; block 128; shared 69200
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 69200)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 69200)
 
-namespace convtgen_mma_pixels_grad_input_7288329d7fabc50a_source {
+namespace convtgen_mma_pixels_grad_input_21b5ce4721d5d618_source {
 
 // ---- Device primitives ----
 
@@ -207,7 +207,7 @@ __device__ __forceinline__ void load_planes_2(unsigned int (&a)[4][4], const uns
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_grad_input_7288329d7fabc50a_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_grad_input_21b5ce4721d5d618_pack(const float* __restrict__ weight,
                                                          unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -487,15 +487,16 @@ __device__ __forceinline__ void store_positions(const Accumulators& acc, float* 
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
 // `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
-__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y, const long long* stored,
-                                              int row, int channel) {
+__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
+                                              const unsigned char* shared, int row, int channel) {
+  const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
   store_positions(acc, y, stored, row, channel);
 }
 
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_grad_input_7288329d7fabc50a(const float* __restrict__ x,
+    convtgen_mma_pixels_grad_input_21b5ce4721d5d618(const float* __restrict__ x,
                                                     const unsigned char* __restrict__ packed, float* __restrict__ y,
                                                     int batch) {
   const long long positions = static_cast<long long>(batch) * 196;
@@ -574,11 +575,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
-    store_outputs(acc, y + first_out * 196ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  warp_m * kWarpRows + lane / 4 * 2, warp_n * kWarpChannels + lane % 4 * 2);
+    store_outputs(acc, y + first_out * 196ll, shared, warp_m * kWarpRows + lane / 4 * 2,
+                  warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 
-}  // namespace convtgen_mma_pixels_grad_input_7288329d7fabc50a_source
-using convtgen_mma_pixels_grad_input_7288329d7fabc50a_source::convtgen_mma_pixels_grad_input_7288329d7fabc50a_pack;
-using convtgen_mma_pixels_grad_input_7288329d7fabc50a_source::convtgen_mma_pixels_grad_input_7288329d7fabc50a;
+}  // namespace convtgen_mma_pixels_grad_input_21b5ce4721d5d618_source
+using convtgen_mma_pixels_grad_input_21b5ce4721d5d618_source::convtgen_mma_pixels_grad_input_21b5ce4721d5d618_pack;
+using convtgen_mma_pixels_grad_input_21b5ce4721d5d618_source::convtgen_mma_pixels_grad_input_21b5ce4721d5d618;
