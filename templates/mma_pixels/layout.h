@@ -26,10 +26,10 @@ constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
 // The axis of columns as products have it. Where a row's phases are columns of one product, each has as many taps: then
 // this axis has stride 1, and tap t of a channel's phase r is the kernel's column t * stride_w + r.
-constexpr bool kJoined = P::column_phases > 1;
+constexpr bool kFusedPhases = P::column_phases > 1;
 constexpr int kKernelW = P::kernel_w / P::column_phases;
 constexpr int kStrideW = P::stride_w / P::column_phases;
-constexpr int kPaddingW = kJoined ? P::padding_w / P::stride_w : P::padding_w;
+constexpr int kPaddingW = kFusedPhases ? P::padding_w / P::stride_w : P::padding_w;
 constexpr int kGroupColumns = kGroupOut * P::column_phases;
 
 constexpr int kTaps = P::kernel_d * P::kernel_h * kKernelW;  // of a column
@@ -146,10 +146,10 @@ constexpr int kTapsOffset = P::stages * kStageBytes;
 constexpr int kReadOffset = kTapsOffset + (kPhaseTaps + 1) * 16;
 constexpr int kStoredOffset = kReadOffset + P::block_m * 8;
 constexpr int kPositionBitsOffset = kStoredOffset + P::block_m * 8;
-// Of joined phases what is stored begins a row, and each position has the column of its first phase's output there,
+// Of fused phases what is stored begins a row, and each position has the column of its first phase's output there,
 // which may lie before the row.
 constexpr int kColumnOffset = kPositionBitsOffset + P::block_m * 4;
-constexpr int kBiasOffset = kColumnOffset + (kJoined ? P::block_m * 4 : 0);
+constexpr int kBiasOffset = kColumnOffset + (kFusedPhases ? P::block_m * 4 : 0);
 // Where values are split: two factors of each column's scale; for each position where its image's exponents begin.
 constexpr int kColumnScalesOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
 constexpr int kImageScalesOffset = kColumnScalesOffset + (kSplit ? P::block_n * 8 : 0);
@@ -169,19 +169,19 @@ static_assert(kPlanes || (kPositionStep % 8 == 0 && P::block_m % kPositionStep =
               "a thread's vectors are swapped alike");
 static_assert(kKBlockWeightBytes % (16 * kThreads) == 0, "threads copy equally many weights");
 static_assert(kGroupChannels % kVector == 0, "channels are whole vectors");
-static_assert(P::channels_last || kPlanes || kJoined || P::store == 1,
+static_assert(P::channels_last || kPlanes || kFusedPhases || P::store == 1,
               "arranged positions are stored element by element");
-static_assert(!kJoined || (P::column_phases == P::stride_w && P::kernel_w % P::stride_w == 0 && P::dilation_w == 1 &&
-                           !P::channels_last && !kSplit),
+static_assert(!kFusedPhases || (P::column_phases == P::stride_w && P::kernel_w % P::stride_w == 0 &&
+                                P::dilation_w == 1 && !P::channels_last && !kSplit),
               "a row's phases have as many taps");
-static_assert(!kJoined || (P::block_n % P::column_phases == 0 && P::column_phases % P::store == 0 &&
-                           P::adjacent_channels % P::store == 0),
+static_assert(!kFusedPhases || (P::block_n % P::column_phases == 0 && P::column_phases % P::store == 0 &&
+                                P::adjacent_channels % P::store == 0),
               "a block has all phases of its channels, and a thread adjacent ones");
 static_assert(!kPlanes || (!P::channels_last && !kSplit && kCopies > 0 && kRowUnits % kUnitsOfRow == 0 &&
                            kThreads % kChannelsAtOnce == 0 && kStageChannels % kChannelsAtOnce == 0),
               "threads copy equally many units of whole rows");
-static_assert(!kPlanes || kJoined || P::store <= 2, "a thread's positions are adjacent in a product");
-static_assert(kRowTaps == 1 || (kKernelW % kRowTaps == 0 && kStrideW == 1 && P::dilation_w == 1 && !kJoined),
+static_assert(!kPlanes || kFusedPhases || P::store <= 2, "a thread's positions are adjacent in a product");
+static_assert(kRowTaps == 1 || (kKernelW % kRowTaps == 0 && kStrideW == 1 && P::dilation_w == 1 && !kFusedPhases),
               "the taps of a stage are adjacent");
 static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");
 static_assert(P::input_stride_d * P::input_stride_h * P::input_stride_w == 1 || kPhases == 1,

@@ -79,9 +79,9 @@ __device__ __forceinline__ unsigned int taps_within(int at, const int size, cons
 __device__ inline int positions_of(int out, const int stride) {
   return (out + (stride - 1)) / stride;
 }
-// The same in a row. Joined phases begin where the first output's stride does.
+// The same in a row. Fused phases begin where the first output's stride does.
 __device__ inline int row_positions_of(int out) {
-  return positions_of(kJoined ? out + P::padding_w % P::stride_w : out, P::stride_w);
+  return positions_of(kFusedPhases ? out + P::padding_w % P::stride_w : out, P::stride_w);
 }
 
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
@@ -108,7 +108,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w * P::input_stride_w + columns.offset;
     const int oz = kHasDepth ? m_d * P::stride_d + planes.phase : 0;
     const int oy = m_h * P::stride_h + rows.phase;
-    const int ox = m_w * P::stride_w + (kJoined ? -(P::padding_w % P::stride_w) : columns.phase);
+    const int ox = m_w * P::stride_w + (kFusedPhases ? -(P::padding_w % P::stride_w) : columns.phase);
     unsigned int bits = taps_within(ix, in_w, kPhaseTapsW, kOffsetStepW) |
                         taps_within(iy, in_h, kPhaseTapsH, kOffsetStepH) << kFirstBitH;
     if (kHasDepth) {
@@ -122,8 +122,8 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
         !is_stored         ? -1
         : P::channels_last ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels
-                           : ((out_image + oz) * out_h + oy) * out_w + (kJoined ? 0 : ox);
-    if constexpr (kJoined) {
+                           : ((out_image + oz) * out_h + oy) * out_w + (kFusedPhases ? 0 : ox);
+    if constexpr (kFusedPhases) {
       reinterpret_cast<int*>(shared + kColumnOffset)[i] = ox;
     }
     reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
@@ -396,7 +396,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* 
                                               const unsigned char* shared, const float* bias, int row, int channel,
                                               int left, long long plane, const int out_w) {
   const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
-  if constexpr (kJoined) {
+  if constexpr (kFusedPhases) {
     store_phases(acc, y, stored, reinterpret_cast<const int*>(shared + kColumnOffset), bias, row, channel, left, plane,
                  out_w);
   } else if constexpr (kPlanes) {

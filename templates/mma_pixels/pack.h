@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
       for (int half = 0; half < 2; ++half) {
         const int of_warp = (first + half * 8) % kWarpChannels;
         const int co = first + half * 8 - of_warp + channel_of_column(of_warp);
-        const int kernel_tap = kJoined ? tap * P::column_phases + co % P::column_phases : tap;
+        const int kernel_tap = kFusedPhases ? tap * P::column_phases + co % P::column_phases : tap;
 #pragma unroll
         for (int unit = 0; unit < 2; ++unit) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// Part of the template `mma_pixels`: outputs of joined phases, which are columns of a product.
+// Part of the template `mma_pixels`: outputs of fused phases, which are columns of a product.
 // Needs: epilogue(), kGroupColumns, own_channel(), store_together()
 #pragma once
 

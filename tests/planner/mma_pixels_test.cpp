@@ -103,17 +103,17 @@ TEST(PlanMmaPixels, ReadsPlanesAsTheyLie) {
 }
 
 // The phases of a row are columns of one product, so that a thread stores adjacent outputs together.
-TEST(PlanMmaPixels, JoinsThePhasesOfARow) {
-  struct Joined {
+TEST(PlanMmaPixels, FusesThePhasesOfARow) {
+  struct Fused {
     const char* layer;
     std::int64_t phases, store, columns, planes;
   };
-  constexpr Joined kJoined[] = {
+  constexpr Fused kFused[] = {
       {"conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; compute tf32", 8, 4, 513, 0},
       {"conv_transpose2d 1024 -> 512; kernel 2; stride 2; input 8x32x32; compute tf32", 2, 2, 32 * 32, 1},
       {"conv_transpose2d 512 -> 256; kernel 2; stride 2; input 8x32x32; dtype f16", 2, 2, 32 * 32, 0},
   };
-  for (const Joined& each : kJoined) {
+  for (const Fused& each : kFused) {
     SCOPED_TRACE(each.layer);
     const Problem problem{parse_layer(each.layer).value(), Direction::kForward, target_named("sm_80").value()};
     const Plan first = plan(problem).value().front();

@@ -20,7 +20,7 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("warps along channels", "warps_n");
   kinds.add_value("k-blocks of", "block_k");
   kinds.add_value("words of planes", "plane_words");
-  kinds.add_value("joined phases", "column_phases");
+  kinds.add_value("fused phases", "column_phases");
   kinds.is(kinds.integer("plane_words") > 0 && kinds.integer("copy_bytes") == 4, "planes word by word");
 }
 
@@ -30,15 +30,15 @@ std::int64_t rows_of_tile(const Layer& /*layer*/, const Plan& plan) {
 }
 
 std::int64_t tiles_of_phases(const Layer& layer, const Plan& plan, const Shape& shape) {
-  const std::int64_t joined = integer(plan, "column_phases");
+  const std::int64_t fused = integer(plan, "column_phases");
   std::int64_t positions = shape.batch, phases = 1;
   for (const std::size_t axis : axes_of(layer)) {
     const Axis& of = layer.axes[axis];
-    const std::int64_t before = axis == kWidth && joined > 1 ? of.padding.before % of.stride : 0;
+    const std::int64_t before = axis == kWidth && fused > 1 ? of.padding.before % of.stride : 0;
     positions *= ceil_div(shape.out[axis] + before, of.stride);
     phases *= of.stride;
   }
-  return phases / joined * ceil_div(positions, integer(plan, "block_m"));
+  return phases / fused * ceil_div(positions, integer(plan, "block_m"));
 }
 
 }  // namespace mma_pixels
@@ -107,7 +107,7 @@ TemplateFacts facts_of_mma_pixels() {
                .layout = Layout::kNhwc,
                .benchmarks = {"dcgan2", "pose3"}},
               {.group = "pixels_of_planes_tf32", .compute = Compute::kTf32, .benchmarks = {"dcgan2", "pose1"}},
-              {.group = "pixels_of_joined_phases", .compute = Compute::kTf32, .benchmarks = {"hifi1", "unet1"}},
+              {.group = "pixels_of_fused_phases", .compute = Compute::kTf32, .benchmarks = {"hifi1", "unet1"}},
               {.group = "pixels_of_warps_grad_input",
                .compute = Compute::kF16,
                .layout = Layout::kNhwc,
@@ -145,7 +145,7 @@ TemplateFacts facts_of_mma_pixels() {
                           .sizes = {3, {5, 6}},
                           .chips = {"sm_80"},
                           .all_plans = true},
-                         // Joined phases, whose vectors are whole, end within a row, or are single elements.
+                         // Fused phases, whose vectors are whole, end within a row, or are single elements.
                          {.layer = "20 -> 12; kernel 4x16; stride 1x8; padding 0x4; input 2x3x12; compute tf32; bias",
                           .sizes = {2, {3, 12}},
                           .chips = {"sm_80"},
@@ -252,7 +252,7 @@ TemplateFacts facts_of_mma_pixels() {
                .few_blocks = true,
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3, plane_words 2, "
                         "copy_bytes 4, store 2"},
-              {.name = "mma_pixels_joined",
+              {.name = "mma_pixels_fused",
                .layer =
                    "conv_transpose2d 18 -> 20; kernel 3x4; stride 2x2; padding 1x1; input 3x5x5; compute tf32; bias",
                .least_mutants = 8,

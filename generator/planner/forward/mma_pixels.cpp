@@ -52,7 +52,7 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, k
                    kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks,
                    kScanSharedBytes, kScanThreads, kMaximaBytes, kExponentBytes, kMostTerms);
 
-/// Positions of a phase in one image. Joined phases begin where the first output's stride does.
+/// Positions of a phase in one image. Fused phases begin where the first output's stride does.
 std::int64_t image_positions(const Facts& f, const Block& b) {
   std::int64_t all = 1;
   for (const std::size_t axis : axes_of(f.layer)) {
@@ -88,10 +88,10 @@ bool arranges(const Facts& f, const Block& b) {
 /// Phases of a row that may be columns of one product: of an axis whose phases have as many taps.
 std::vector<std::int64_t> column_phases_of(const Facts& f) {
   const Axis& of = f.columns;
-  const bool may_join = !f.channels_last && !splits(f) && of.stride > 1 && of.stride <= kMostColumnPhases &&
+  const bool may_fuse = !f.channels_last && !splits(f) && of.stride > 1 && of.stride <= kMostColumnPhases &&
                         std::has_single_bit(static_cast<std::uint64_t>(of.stride)) && of.kernel % of.stride == 0 &&
                         of.dilation == 1;
-  return may_join ? std::vector<std::int64_t>{1, of.stride} : std::vector<std::int64_t>{1};
+  return may_fuse ? std::vector<std::int64_t>{1, of.stride} : std::vector<std::int64_t>{1};
 }
 
 /// Whether copies of so many bytes can bring words of planes, of so many adjacent taps: each lies in a row of x as a
@@ -161,7 +161,7 @@ bool choose_stages(const Facts& f, Block& b) {
 }
 
 /// Adjacent channels of a thread, which it stores together. In nchw it stores what products have one by one; with
-/// planes it stores adjacent positions together, with joined phases those of a channel.
+/// planes it stores adjacent positions together, with fused phases those of a channel.
 void choose_store(const Facts& f, Block& b) {
   if (b.column_phases > 1) {
     const std::int64_t padding = f.columns.padding.before;
@@ -347,9 +347,9 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
   }
   /// Of outputs that go to planes in pieces of sectors.
   static double plane_seconds(const Facts& f, const Block& b) {
-    // Of joined phases lanes store adjacent vectors, unless a vector is less than a lane has of a channel.
-    const std::int64_t joined = b.store == b.adjacent_channels ? 8 * b.column_phases : b.store;
-    const std::int64_t piece = b.column_phases > 1 ? joined * f.bytes
+    // Of fused phases lanes store adjacent vectors, unless a vector is less than a lane has of a channel.
+    const std::int64_t fused = b.store == b.adjacent_channels ? 8 * b.column_phases : b.store;
+    const std::int64_t piece = b.column_phases > 1 ? fused * f.bytes
                                                    : std::min(8 * f.bytes * (b.plane_words > 0 ? b.store : 1),
                                                               std::max(f.bytes, 32 / f.columns.stride));
     return piece_seconds(f.target, static_cast<double>(f.shape.output_elements * f.bytes), piece);
