@@ -72,6 +72,16 @@ __device__ __forceinline__ void unscale(PartAccumulators& totals, const float* s
   }
 }
 
+// The same of the sums of grad_y.
+__device__ __forceinline__ void unscale_bias(BiasTotals& totals, const float* scales, int warp_out, int lane) {
+  const float* of_outs = scales + (P::block_in + warp_out * kWarpOut + lane % 4 * 2);
+#pragma unroll
+  for (int tile = 0; tile < kWarpOutTiles; ++tile) {
+    totals[tile][0] = scaled_by(totals[tile][0], -exponent_of(of_outs[tile * 8]));
+    totals[tile][1] = scaled_by(totals[tile][1], -exponent_of(of_outs[tile * 8 + 1]));
+  }
+}
+
 // Stores the sums of eight input channels of each warp, which lie in shared memory, in the order of the weights.
 __device__ __forceinline__ void store_channels(const float* sums, const int first_channel, const Target& target, int kd,
                                                float* __restrict__ partial, Element* __restrict__ grad_weight,
@@ -137,21 +147,32 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
   }
 }
 
-// Stores the block's sums of grad_y, of the plane tap's share: those of a unit's threads are added in their order.
-__device__ __forceinline__ void store_bias(const BiasSums& sums, float* shared, const Target& target, int kd,
-                                           float* __restrict__ partial_bias, int thread) {
+// Stores the block's sums of grad_y, of the plane tap's share: those of its warps are added in their order.
+__device__ __forceinline__ void store_bias(const BiasTotals& totals, float* shared, const Target& target, int kd,
+                                           float* __restrict__ partial_bias, int warp_in, int warp_out, int warp_share,
+                                           int thread) {
+  const int lane = thread % 32;
+  float* own = shared + warp_share * P::block_out + warp_out * kWarpOut;
   __syncthreads();  // the results before have been stored
 #pragma unroll
-  for (int c = 0; c < kWords; ++c) {
-    shared[thread * kWords + c] = sums[c];
+  for (int tile = 0; tile < kWarpOutTiles; ++tile) {
+    if constexpr (P::type == kWgmmaTf32) {
+      const float two = totals[tile][0] + __shfl_xor_sync(0xffffffff, totals[tile][0], 1);
+      const float sum = two + __shfl_xor_sync(0xffffffff, two, 2);
+      if (warp_in == 0 && lane % 4 == 0) {
+        own[tile * 8 + lane / 4] = sum;
+      }
+    } else if (warp_in == 0 && lane < 4) {
+      own[tile * 8 + lane * 2] = totals[tile][0];
+      own[tile * 8 + lane * 2 + 1] = totals[tile][1];
+    }
   }
   __syncthreads();
   if (thread < P::block_out && (kGroupOut % P::block_out == 0 || target.first_out + thread < kGroupOut)) {
-    const float* of_unit = shared + (thread / kWords * (kUnitThreads * kWords) + thread % kWords);
     float sum = 0;
 #pragma unroll 4
-    for (int i = 0; i < kUnitThreads; ++i) {
-      sum += of_unit[i * kWords];
+    for (int i = 0; i < P::warps_k * P::warps_taps; ++i) {
+      sum += shared[i * P::block_out + thread];
     }
     partial_bias[(target.slice * P::kernel_d + kd) * P::out_channels + target.group * kGroupOut + target.first_out +
                  thread] = sum;

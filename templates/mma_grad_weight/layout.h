@@ -51,6 +51,22 @@ constexpr int kInnerPlanes = smaller(kInnerTaps, kInnerPeriod);
 constexpr int kPlaneLoads = P::strip + (ceil_div(kInnerTaps, kInnerPeriod) - 1) * kInnerStep;
 constexpr int kStripLoads = smaller(kInnerPlanes * kPlaneLoads, P::strip* kInnerTaps);
 
+// Whether copies bring rows of NCHW as they lie: then a stage has the positions of one channel after the other. A copy
+// has so many elements of a row: as many as all rows, tiles and blocks of taps are multiples of.
+constexpr bool kPlanar = !P::channels_last && P::copy_bytes > 0;
+constexpr int kKnownOutputColumns =
+    (P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w;
+__host__ __device__ constexpr int copied_together(const bool are_adjacent, int columns, int distance) {
+  return kPlanar && are_adjacent && P::width >= 0
+             ? greatest_common_divisor(greatest_common_divisor(P::copy_bytes / kElementBytes, columns),
+                                       greatest_common_divisor(P::tile_columns, distance))
+             : 1;
+}
+constexpr int kInputCopy = copied_together(true, P::width, P::tile_columns);
+constexpr int kWindowCopy = copied_together(
+    P::stride_w == 1, kKnownOutputColumns,
+    greatest_common_divisor(floor_mod(P::padding_w, 4), P::taps_w < P::kernel_w ? P::taps_w * P::dilation_w : 4));
+
 // The positions of a stage, of x and of each plane of grad_y. Rows of all images follow one another, each image with
 // kHaloH rows of zeros at its end. 16 bits: where eight positions are of two parts, these are in different banks.
 __host__ __device__ constexpr int row_pitch(int columns) {
@@ -59,16 +75,18 @@ __host__ __device__ constexpr int row_pitch(int columns) {
 }
 constexpr int kInputPitch = row_pitch(P::tile_columns);
 constexpr int kInputPixels = P::tile_rows * kInputPitch;
-constexpr int kWindowPitch = row_pitch(P::tile_columns + kHaloW);
+constexpr int kWindowPitch = row_pitch(ceil_div(P::tile_columns + kHaloW, kWindowCopy) * kWindowCopy);
 constexpr int kPlanePixels = (P::tile_rows + kHaloH) * kWindowPitch;
 constexpr int kWindowPixels = kPlanes * kPlanePixels;
 
-// Where they lie, by units of channels of 16 bytes: NCHW pixels of a unit are adjacent, else units of a pixel. 16 bits:
-// eight adjacent pixels of a unit are in different banks. tf32: so are four pixels of two adjacent units.
+// Where they lie, by units of channels of 16 bytes: NCHW pixels of a unit are adjacent, else units of a pixel; of
+// planar stages pixels of a channel. 16 bits: eight adjacent pixels of a unit are in different banks. tf32: so are four
+// pixels of two adjacent units, and of eight adjacent channels.
 constexpr int kInputUnits = P::block_in / kVector;
 constexpr int kWindowUnits = P::block_out / kVector;
 __host__ __device__ constexpr int pixel_pitch(int units) {
-  return !P::channels_last       ? 16
+  return kPlanar                 ? kElementBytes
+         : !P::channels_last     ? 16
          : P::type == kWgmmaTf32 ? 16 * (units + floor_mod(2 - units, 4))
                                  : 16 * (units / 2 * 2 + 1);
 }
@@ -77,8 +95,10 @@ __host__ __device__ constexpr int unit_pitch(int pixels) {
 }
 constexpr int kInputPixelPitch = pixel_pitch(kInputUnits);
 constexpr int kInputUnitPitch = unit_pitch(kInputPixels);
+constexpr int kInputChannelPitch = kPlanar ? kInputUnitPitch / kVector : kElementBytes;  // of a unit
 constexpr int kWindowPixelPitch = pixel_pitch(kWindowUnits);
 constexpr int kWindowUnitPitch = unit_pitch(kWindowPixels);
+constexpr int kWindowChannelPitch = kPlanar ? kWindowUnitPitch / kVector : kElementBytes;
 // Of values that are split the high parts come first, then the low ones.
 constexpr int kInputPartBytes = P::channels_last ? kInputPixels * kInputPixelPitch : kInputUnits * kInputUnitPitch;
 constexpr int kWindowPartBytes = P::channels_last ? kWindowPixels * kWindowPixelPitch : kWindowUnits * kWindowUnitPitch;
@@ -89,20 +109,21 @@ constexpr int kStageBytes = kInputBytes + kWindowBytes;
 // Of NCHW through registers a turn may bring two adjacent positions of a row, as they lie in memory: of grad_y then all
 // planes of a row are read at once. Rows are cut into such spans where memory has an even column, so the first one of
 // grad_y may begin a column before the window. Rows that are not known to be even are read by single elements, and
-// their last span may have one.
-constexpr int kInputSpan = P::span;
+// their last span may have one. Of planar stages a span is what one copy brings.
+constexpr int kInputSpan = kPlanar ? kInputCopy : P::span;
 constexpr bool kWindowIsSpanned = (P::taps_w >= P::kernel_w || P::taps_w * P::dilation_w % 2 == 0) &&
                                   (P::stride_w == 1 || (P::dilation_w == 1 && kPlanesW == P::stride_w));
-constexpr int kWindowSpan = kWindowIsSpanned ? P::span : 1;
-constexpr int kSpanShift = kWindowSpan == 1 ? 0 : P::padding_w % 2;
-constexpr int kSpannedColumns = kPlanesW * (P::tile_columns + kHaloW);  // of all planes
+constexpr int kWindowSpan = kPlanar ? kWindowCopy : kWindowIsSpanned ? P::span : 1;
+// Whether spans of a row are of all its planes.
+constexpr bool kRowsAreWhole =
+    kPlanar ? P::stride_w == 1 || (P::dilation_w == 1 && kPlanesW == P::stride_w) : kWindowSpan > 1;
+constexpr int kSpanShift = kPlanar || kWindowSpan == 1 ? 0 : P::padding_w % 2;
+constexpr int kSpannedColumns = kPlanesW * (kPlanar ? kWindowPitch : P::tile_columns + kHaloW);  // of all planes
 constexpr int kInputRowSpans = kInputSpan == 1 ? kInputPitch : P::tile_columns / kInputSpan;
-constexpr int kWindowRowSpans = kWindowSpan == 1 ? kWindowPitch : ceil_div(kSpannedColumns + kSpanShift, kWindowSpan);
+constexpr int kWindowRowSpans = kRowsAreWhole ? ceil_div(kSpannedColumns + kSpanShift, kWindowSpan) : kWindowPitch;
 constexpr int kPlaneSpans = (P::tile_rows + kHaloH) * kWindowRowSpans;
 constexpr int kInputSpans = P::tile_rows * kInputRowSpans;
-constexpr int kWindowSpans = (kWindowSpan == 1 ? kPlanes : kPlanesH) * kPlaneSpans;
-constexpr int kKnownOutputColumns =
-    (P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w;
+constexpr int kWindowSpans = (kRowsAreWhole ? kPlanesH : kPlanes) * kPlaneSpans;
 constexpr bool kInputIsEven = P::width >= 0 && P::width % 2 == 0;
 constexpr bool kWindowIsEven = P::width >= 0 && kKnownOutputColumns % 2 == 0;
 
@@ -118,15 +139,16 @@ constexpr bool kCopiesLast = P::copy_bytes > 0 && P::stages > 2;
 constexpr int kCopyPieces = P::copy_bytes > 0 ? 16 / P::copy_bytes : 1;  // of a unit
 constexpr int kUnitPiecesIn = kCopiesInput ? kCopyPieces : 1;
 constexpr int kUnitPiecesOut = kCopiesWindow ? kCopyPieces : 1;
+constexpr int kInputRun = 16;  // channels of a planar stage that a thread copies in a turn, of a span
+constexpr int kWindowRun = P::block_out % 16 == 0 ? 16 : 8;
+constexpr int kInputPieces = kPlanar ? P::block_in / kInputRun : kInputUnits * kUnitPiecesIn;  // of a pixel or a span
+constexpr int kWindowPieces = kPlanar ? P::block_out / kWindowRun : kWindowUnits * kUnitPiecesOut;
 constexpr int kCopyBatches = P::stages == 2 ? ceil_div(kOwnStrips, 2) : kOwnStrips;
 constexpr int kLoadBatches = P::copy_bytes > 0 ? 1 : kOwnStrips;
 constexpr int kInputBatches = kCopiesInput ? kCopyBatches : kLoadBatches;
 constexpr int kWindowBatches = kCopiesWindow ? kCopyBatches : kLoadBatches;
-constexpr int kInputTurns = ceil_div(kInputSpans * kInputUnits * kUnitPiecesIn, kThreads);
-// Where blocks add up grad_y, the threads of a unit bring pixels of that unit alone.
-constexpr int kUnitThreads = P::sums_bias ? kThreads / kWindowUnits : 1;
-constexpr int kWindowTurns = P::sums_bias ? ceil_div(kWindowSpans, kUnitThreads)
-                                          : ceil_div(kWindowSpans * kWindowUnits * kUnitPiecesOut, kThreads);
+constexpr int kInputTurns = ceil_div(kInputSpans * kInputPieces, kThreads);
+constexpr int kWindowTurns = ceil_div(kWindowSpans * kWindowPieces, kThreads);
 constexpr int kInputBatch = ceil_div(kInputTurns, kInputBatches);
 constexpr int kWindowBatch = ceil_div(kWindowTurns, kWindowBatches);
 constexpr int kBatch = kInputBatch + kWindowBatch;
@@ -168,15 +190,18 @@ constexpr int kTapPitch = P::block_out + (kChannelsTogether || kTaps == 1 ? 0 : 
 constexpr int kChannelPitch = kTaps * kTapPitch + floor_mod(8 - kTaps * kTapPitch, 32);
 constexpr int kStoredChannels = 8 * P::warps_in;
 constexpr int kResultBytes = kStoredChannels * kChannelPitch * 4;
-constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;           // of the block's channels of x, then of grad_y
-constexpr int kSummedBytes = P::sums_bias ? kThreads * kWords * 4 : 0;  // the threads' sums of grad_y, at the end
+constexpr int kScalesOffset = kTableOffset + 2 * kTableBytes;  // of the block's channels of x, then of grad_y
+// The warps' sums of grad_y, at the end.
+constexpr int kSummedBytes = P::sums_bias ? P::warps_k * P::warps_taps * P::block_out * 4 : 0;
 constexpr int kSharedBytes =
     larger(kScalesOffset + (kSplit ? 4 * (P::block_in + P::block_out) : 0), larger(kResultBytes, kSummedBytes));
 
 // Of x and grad_y, in bytes.
-constexpr int kSpanBytes =
-    (kInputSpan > 1 && kInputIsEven) || (kWindowSpan > 1 && kWindowIsEven) ? 2 * kElementBytes : 1;
-constexpr int kAlignment = larger(larger(P::copy_bytes, kElementBytes), P::wide_in || P::wide_out ? 16 : kSpanBytes);
+constexpr int kSpanBytes = kPlanar ? larger(kInputCopy, kWindowCopy) * kElementBytes
+                           : (kInputSpan > 1 && kInputIsEven) || (kWindowSpan > 1 && kWindowIsEven) ? 2 * kElementBytes
+                                                                                                    : 1;
+constexpr int kAlignment =
+    larger(larger(kPlanar ? 0 : P::copy_bytes, kElementBytes), P::wide_in || P::wide_out ? 16 : kSpanBytes);
 
 // Of a thread. Where values are split there are as many of low parts, and fp32 totals, to which those of high parts are
 // promoted after so many stages.
@@ -186,6 +211,8 @@ static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 
 static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
 static_assert(!kSplit || kKSteps / P::warps_k <= kMostTerms, "a stage has no more products than one promotion");
 static_assert(P::copy_bytes == 0 || P::copies_in || P::copies_out, "copies are of x or of grad_y");
+static_assert(!kPlanar || (P::type == kWgmmaTf32 && P::copies_in && P::copies_out && P::block_out % kWindowRun == 0),
+              "what products read of a planar stage are words of it");
 static_assert((!P::wide_in || (P::channels_last && kGroupIn % kVector == 0)) &&
                   (!P::wide_out || (P::channels_last && kGroupOut % kVector == 0)),
               "units are loaded as they lie");
@@ -199,8 +226,16 @@ static_assert(P::tile_columns % kStripColumns == 0 && P::tile_rows % kPartCount 
               "warps have whole strips of products");
 static_assert(!P::along_row || (P::strip % 2 == 1 && (P::warps_taps == 1 || kWarpTapsW % kPeriodW == 0)),
               "lanes read different banks, and the taps of each warp the same planes");
-static_assert(!P::sums_bias || (kDeep && P::has_bias && P::copy_bytes == 0 && kThreads % kWindowUnits == 0 &&
-                                kInTiles == 1 && kTapGroups == 1 && kThreads >= P::block_out),
-              "each value of grad_y is brought by one thread of its unit that adds it up");
+__host__ __device__ constexpr bool are_read_once(int kernel, int stride, int padding, int output_padding,
+                                                 int dilation) {
+  return dilation == 1 && padding >= 0 && padding + stride <= kernel && kernel + output_padding - 2 * padding <= stride;
+}
+static_assert(!P::sums_bias ||
+                  (P::has_bias && kTapGroups == 1 && !P::along_row && kThreads >= P::block_out &&
+                   (kPlanar || P::type != kWgmmaTf32) &&
+                   are_read_once(P::kernel_h, P::stride_h, P::padding_h, P::output_padding_h, P::dilation_h) &&
+                   are_read_once(P::kernel_w, P::stride_w, P::padding_w, P::output_padding_w, P::dilation_w) &&
+                   are_read_once(P::kernel_d, P::stride_d, P::padding_d, P::output_padding_d, P::dilation_d)),
+              "the taps of a block that are summed read each value of grad_y once");
 static_assert(P::stages >= 2 && (P::copy_bytes > 0 || P::stages == 2),
               "what goes through registers is written while the stage before is read");

@@ -101,7 +101,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   int issued = 0;
   Words words;
-  BiasSums bias_sums = {};
   // The first stages. What goes through registers comes as a whole.
 #pragma unroll 1
   for (; issued < P::stages - 1; ++issued) {
@@ -111,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       if (P::copy_bytes > 0) {
 #pragma unroll 1
         for (int part = 0; part < kCopyBatches; ++part) {
-          copy_batch(to, source, image, table_of(shared, issued), part, thread, in_h, in_w, out_h, out_w);
+          copy_batch(to, source, image, table_of(shared, issued), part, thread, in_d, in_h, in_w, out_d, out_h, out_w);
         }
       }
       if (kLoads) {
@@ -119,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         for (int part = 0; part < kLoadBatches; ++part) {
           load_batch(words, source, image, table_of(shared, issued), part, thread, in_d, in_h, in_w, out_d, out_h,
                      out_w);
-          store_batch(to, words, scales, bias_sums, table_of(shared, issued), part, thread);
+          store_batch(to, words, scales, part, thread);
         }
       }
       if (issued + 1 < count) {
@@ -138,8 +137,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   Accumulators acc = {};
   PartAccumulators sums = {};  // fp32 totals of values that are split
+  BiasTotals bias_totals = {};
   // After the first stages, whose registers it would take.
-  const Places places = places_of(lane, warp_in, warp_out, warp_taps);
+  const bool sums_bias = P::sums_bias && target.first_in == 0 && kd >= P::padding_d && kd < P::padding_d + P::stride_d;
+  const Places places = places_of(lane, warp_in, warp_out, warp_taps, sums_bias);
   int stage = 0;
 #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {
@@ -147,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     unsigned char* to = shared + (stage == 0 ? P::stages - 1 : stage - 1) * kStageBytes;
     if (P::copy_bytes > 0) {
       async_copy_wait(P::stages - 2);
-      if (P::type == kWgmmaTf32) {
+      if (P::type == kWgmmaTf32 && !kPlanar) {
         round_stage(shared + stage * kStageBytes, thread);
       }
     }
@@ -161,15 +162,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                    out_w);
       }
       if (P::copy_bytes > 0 && !kCopiesLast && more && strip < kCopyBatches) {
-        copy_batch(to, source, image, table_of(shared, issued), strip, thread, in_h, in_w, out_h, out_w);
+        copy_batch(to, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h, out_w);
       }
-      multiply_strip(acc, from, places, strip * P::warps_k + warp_k);
+      multiply_strip(acc, bias_totals, from, places, strip * P::warps_k + warp_k);
       if (kCopiesLast && more) {
-        copy_batch(to, source, image, table_of(shared, issued), strip, thread, in_h, in_w, out_h, out_w);
+        copy_batch(to, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h, out_w);
       }
       // Beside copies what was loaded before the first strip is written after the last one.
       if (kLoads && more && (P::copy_bytes == 0 || strip == kOwnStrips - 1)) {
-        store_batch(to, words, scales, bias_sums, table_of(shared, issued), P::copy_bytes == 0 ? strip : 0, thread);
+        store_batch(to, words, scales, P::copy_bytes == 0 ? strip : 0, thread);
       }
       // Warps find pixels after different strips, so that others multiply meanwhile.
       if (issued + 1 < count && strip == warp % kOwnStrips) {
@@ -206,6 +207,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     promote_high(sums, acc[0]);
     promote_low(sums, acc[kParts - 1]);
     unscale(sums, scales, warp_in, warp_out, lane);
+    if constexpr (P::sums_bias) {
+      unscale_bias(bias_totals, scales, warp_out, lane);
+    }
     store_block(sums, results, target, kd, partial, grad_weight, warp_in, warp_out, warp_taps, warp_k, thread);
   } else {
     if (P::promote_stages > 0 && count >= P::promote_stages) {
@@ -214,6 +218,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     store_block(acc[0], results, target, kd, partial, grad_weight, warp_in, warp_out, warp_taps, warp_k, thread);
   }
   if constexpr (P::sums_bias) {
-    store_bias(bias_sums, results, target, kd, partial_bias, thread);
+    if (target.first_in == 0) {
+      store_bias(bias_totals, results, target, kd, partial_bias, warp_in, warp_out, warp_k * P::warps_taps + warp_taps,
+                 thread);
+    }
   }
 }

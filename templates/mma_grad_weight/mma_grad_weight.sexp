@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "a5a46fa1eaa74e89c0001dc2be2c38fc5e2073c3f9cf1440ea1d7ccf3fa81bda")
+  (digest "a9a8327c6153c4910ac8b9d2a38b3841bb8eccfd911a6b6aab93a50d8fb27f17")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -319,103 +319,125 @@
   (constant @50 int kInnerPlanes (call smaller kInnerTaps kInnerPeriod))
   (constant @51 int kPlaneLoads (+ P::strip (* (- (call ceil_div kInnerTaps kInnerPeriod) 1) kInnerStep)))
   (constant @52 int kStripLoads (call smaller (* kInnerPlanes kPlaneLoads) (* P::strip kInnerTaps)))
-  (function @56 constexpr int row_pitch
+  (constant @56 bool kPlanar (&& (! P::channels_last) (> P::copy_bytes 0)))
+  (constant @57 int kKnownOutputColumns (- (+ (+ (+ (* (- P::width 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) P::output_padding_w) 1) (* 2 P::padding_w)))
+  (function @59 constexpr int copied_together
+    (argument (const bool) are_adjacent)
+    (argument int columns)
+    (argument int distance)
+    (return @1 (? (&& (&& kPlanar are_adjacent) (>= P::width 0)) (call greatest_common_divisor (call greatest_common_divisor (/ P::copy_bytes kElementBytes) columns) (call greatest_common_divisor P::tile_columns distance)) 1)))
+  (constant @65 int kInputCopy (call copied_together true P::width P::tile_columns))
+  (constant @66 int kWindowCopy (call copied_together (== P::stride_w 1) kKnownOutputColumns (call greatest_common_divisor (call floor_mod P::padding_w 4) (? (< P::taps_w P::kernel_w) (* P::taps_w P::dilation_w) 4))))
+  (function @72 constexpr int row_pitch
     (comment "The positions of a stage, of x and of each plane of grad_y. Rows of all images follow one another, each image with")
     (comment "kHaloH rows of zeros at its end. 16 bits: where eight positions are of two parts, these are in different banks.")
     (argument int columns)
     (return @1 (? (&& (&& (== kPart 4) (== kVector 8)) (<= kPartRows 4)) (+ columns (call floor_mod (- (/ 4 kPartRows) columns) (/ 8 kPartRows))) columns)))
-  (constant @60 int kInputPitch (call row_pitch P::tile_columns))
-  (constant @61 int kInputPixels (* P::tile_rows kInputPitch))
-  (constant @62 int kWindowPitch (call row_pitch (+ P::tile_columns kHaloW)))
-  (constant @63 int kPlanePixels (* (+ P::tile_rows kHaloH) kWindowPitch))
-  (constant @64 int kWindowPixels (* kPlanes kPlanePixels))
-  (constant @68 int kInputUnits (/ P::block_in kVector))
-  (constant @69 int kWindowUnits (/ P::block_out kVector))
-  (function @70 constexpr int pixel_pitch
+  (constant @76 int kInputPitch (call row_pitch P::tile_columns))
+  (constant @77 int kInputPixels (* P::tile_rows kInputPitch))
+  (constant @78 int kWindowPitch (call row_pitch (* (call ceil_div (+ P::tile_columns kHaloW) kWindowCopy) kWindowCopy)))
+  (constant @79 int kPlanePixels (* (+ P::tile_rows kHaloH) kWindowPitch))
+  (constant @80 int kWindowPixels (* kPlanes kPlanePixels))
+  (constant @85 int kInputUnits (/ P::block_in kVector))
+  (constant @86 int kWindowUnits (/ P::block_out kVector))
+  (function @87 constexpr int pixel_pitch
     (argument int units)
-    (return @1 (? (! P::channels_last) 16 (? (== P::type kWgmmaTf32) (* 16 (+ units (call floor_mod (- 2 units) 4))) (* 16 (+ (* (/ units 2) 2) 1))))))
-  (function @75 constexpr int unit_pitch
+    (return @1 (? kPlanar kElementBytes (? (! P::channels_last) 16 (? (== P::type kWgmmaTf32) (* 16 (+ units (call floor_mod (- 2 units) 4))) (* 16 (+ (* (/ units 2) 2) 1)))))))
+  (function @93 constexpr int unit_pitch
     (argument int pixels)
     (return @1 (? P::channels_last 16 (? (== P::type kWgmmaTf32) (* 16 (+ pixels (call floor_mod (- 4 pixels) 8))) (* 16 pixels)))))
-  (constant @78 int kInputPixelPitch (call pixel_pitch kInputUnits))
-  (constant @79 int kInputUnitPitch (call unit_pitch kInputPixels))
-  (constant @80 int kWindowPixelPitch (call pixel_pitch kWindowUnits))
-  (constant @81 int kWindowUnitPitch (call unit_pitch kWindowPixels))
-  (constant @83 int kInputPartBytes (? P::channels_last (* kInputPixels kInputPixelPitch) (* kInputUnits kInputUnitPitch)))
-  (constant @84 int kWindowPartBytes (? P::channels_last (* kWindowPixels kWindowPixelPitch) (* kWindowUnits kWindowUnitPitch)))
-  (constant @85 int kInputBytes (* kParts kInputPartBytes))
-  (constant @86 int kWindowBytes (* kParts kWindowPartBytes))
-  (constant @87 int kStageBytes (+ kInputBytes kWindowBytes))
-  (constant @93 int kInputSpan P::span)
-  (constant @94 bool kWindowIsSpanned (&& (|| (>= P::taps_w P::kernel_w) (== (% (* P::taps_w P::dilation_w) 2) 0)) (|| (== P::stride_w 1) (&& (== P::dilation_w 1) (== kPlanesW P::stride_w)))))
-  (constant @96 int kWindowSpan (? kWindowIsSpanned P::span 1))
-  (constant @97 int kSpanShift (? (== kWindowSpan 1) 0 (% P::padding_w 2)))
-  (constant @98 int kSpannedColumns (* kPlanesW (+ P::tile_columns kHaloW)) (trail "of all planes"))
-  (constant @99 int kInputRowSpans (? (== kInputSpan 1) kInputPitch (/ P::tile_columns kInputSpan)))
-  (constant @100 int kWindowRowSpans (? (== kWindowSpan 1) kWindowPitch (call ceil_div (+ kSpannedColumns kSpanShift) kWindowSpan)))
-  (constant @101 int kPlaneSpans (* (+ P::tile_rows kHaloH) kWindowRowSpans))
-  (constant @102 int kInputSpans (* P::tile_rows kInputRowSpans))
-  (constant @103 int kWindowSpans (* (? (== kWindowSpan 1) kPlanes kPlanesH) kPlaneSpans))
-  (constant @104 int kKnownOutputColumns (- (+ (+ (+ (* (- P::width 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) P::output_padding_w) 1) (* 2 P::padding_w)))
-  (constant @106 bool kInputIsEven (&& (>= P::width 0) (== (% P::width 2) 0)))
-  (constant @107 bool kWindowIsEven (&& (>= P::width 0) (== (% kKnownOutputColumns 2) 0)))
-  (constant @114 bool kCopiesInput (&& (> P::copy_bytes 0) P::copies_in))
-  (constant @115 bool kCopiesWindow (&& (> P::copy_bytes 0) P::copies_out))
-  (constant @116 bool kLoads (|| (! kCopiesInput) (! kCopiesWindow)))
-  (constant @117 bool kCopiesLast (&& (> P::copy_bytes 0) (> P::stages 2)))
-  (constant @118 int kCopyPieces (? (> P::copy_bytes 0) (/ 16 P::copy_bytes) 1) (trail "of a unit"))
-  (constant @119 int kUnitPiecesIn (? kCopiesInput kCopyPieces 1))
-  (constant @120 int kUnitPiecesOut (? kCopiesWindow kCopyPieces 1))
-  (constant @121 int kCopyBatches (? (== P::stages 2) (call ceil_div kOwnStrips 2) kOwnStrips))
-  (constant @122 int kLoadBatches (? (> P::copy_bytes 0) 1 kOwnStrips))
-  (constant @123 int kInputBatches (? kCopiesInput kCopyBatches kLoadBatches))
-  (constant @124 int kWindowBatches (? kCopiesWindow kCopyBatches kLoadBatches))
-  (constant @125 int kInputTurns (call ceil_div (* (* kInputSpans kInputUnits) kUnitPiecesIn) kThreads))
-  (constant @127 int kUnitThreads (? P::sums_bias (/ kThreads kWindowUnits) 1))
-  (constant @128 int kWindowTurns (? P::sums_bias (call ceil_div kWindowSpans kUnitThreads) (call ceil_div (* (* kWindowSpans kWindowUnits) kUnitPiecesOut) kThreads)))
-  (constant @130 int kInputBatch (call ceil_div kInputTurns kInputBatches))
-  (constant @131 int kWindowBatch (call ceil_div kWindowTurns kWindowBatches))
-  (constant @132 int kBatch (+ kInputBatch kWindowBatch))
-  (alias @133 Word P::Word)
-  (constant @134 int kWords kVector (trail "of a unit, in registers"))
-  (constant @136 int kInputWords (? (&& (== kElementBytes 2) kInputIsEven) kWords (* kInputSpan kWords)))
-  (constant @137 int kWindowWords (? (&& (== kElementBytes 2) kWindowIsEven) kWords (* kWindowSpan kWords)))
-  (constant @139 int kBatchWords (+ (? kCopiesInput 0 (* kInputBatch kInputWords)) (? kCopiesWindow 0 (* kWindowBatch kWindowWords))))
-  (constant @143 bool kDeep (|| (|| (|| (!= P::depth 1) (> P::kernel_d 1)) (> P::padding_d 0)) (> P::output_padding_d 0)))
-  (constant @148 bool kFewImages (>= P::height P::tile_rows) (trail "a tile reaches no more than the next image"))
-  (constant @149 bool kIsKnown (&& (>= P::height 0) (>= P::width 0)))
-  (constant @150 "long long" kKnownInputs (* (* (static_cast "long long" P::in_channels) P::height) P::width) (trail "of an image"))
-  (constant @151 "long long" kKnownOutputs (* (* (static_cast "long long" P::out_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
-  (constant @155 "long long" kMostInt 0x7fffffff)
-  (constant @156 bool kShort (&& (&& (&& (&& (! kDeep) kIsKnown) kFewImages) (<= (* kKnownInputs kElementBytes) kMostInt)) (<= (* kKnownOutputs kElementBytes) kMostInt)))
-  (constant @158 int kOffsetBytes (? kShort 4 8))
-  (constant @159 int kSpans (+ kInputSpans kWindowSpans))
-  (constant @160 int kTableBytes (* (call ceil_div (* kSpans kOffsetBytes) 16) 16))
-  (constant @161 int kTableOffset (* P::stages kStageBytes))
-  (constant @165 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
-  (constant @166 int kTaps (* P::taps_h P::taps_w))
-  (constant @167 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (== kTaps 1)) 0 (* (call ceil_div (call ceil_div 32 kTaps) 2) 2))))
-  (constant @168 int kChannelPitch (+ (* kTaps kTapPitch) (call floor_mod (- 8 (* kTaps kTapPitch)) 32)))
-  (constant @169 int kStoredChannels (* 8 P::warps_in))
-  (constant @170 int kResultBytes (* (* kStoredChannels kChannelPitch) 4))
-  (constant @171 int kScalesOffset (+ kTableOffset (* 2 kTableBytes)) (trail "of the block's channels of x, then of grad_y"))
-  (constant @172 int kSummedBytes (? P::sums_bias (* (* kThreads kWords) 4) 0) (trail "the threads' sums of grad_y, at the end"))
-  (constant @173 int kSharedBytes (call larger (+ kScalesOffset (? kSplit (* 4 (+ P::block_in P::block_out)) 0)) (call larger kResultBytes kSummedBytes)))
-  (constant @177 int kSpanBytes (? (|| (&& (> kInputSpan 1) kInputIsEven) (&& (> kWindowSpan 1) kWindowIsEven)) (* 2 kElementBytes) 1))
-  (constant @179 int kAlignment (call larger (call larger P::copy_bytes kElementBytes) (? (|| P::wide_in P::wide_out) 16 kSpanBytes)))
-  (constant @183 int kMostAccumulators (? kSplit 48 128))
-  (constant @184 int kPromoteStages (? kSplit (/ kMostTerms (/ kKSteps P::warps_k)) 1))
-  (static_assert @185 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @186 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
-  (static_assert @187 (|| (! kSplit) (<= (/ kKSteps P::warps_k) kMostTerms)) "a stage has no more products than one promotion")
-  (static_assert @188 (|| (|| (== P::copy_bytes 0) P::copies_in) P::copies_out) "copies are of x or of grad_y")
-  (static_assert @189 (&& (|| (! P::wide_in) (&& P::channels_last (== (% kGroupIn kVector) 0))) (|| (! P::wide_out) (&& P::channels_last (== (% kGroupOut kVector) 0)))) "units are loaded as they lie")
-  (static_assert @192 (|| (== P::span 1) (&& (&& (&& (== P::span 2) (! P::channels_last)) (== P::copy_bytes 0)) (== (% P::tile_columns 2) 0))) "spans are of rows, and come through registers")
-  (static_assert @194 (&& (&& (&& (== (% P::taps_w P::warps_taps) 0) (== (% P::block_in (* 16 P::warps_in)) 0)) (== (% P::block_out (* 8 P::warps_out)) 0)) (|| (== kWarpOutTiles 1) (== (% kWarpOutTiles 2) 0))) "warps have whole products")
-  (static_assert @197 (&& (&& (&& (== (% P::tile_columns kStripColumns) 0) (== (% P::tile_rows kPartCount) 0)) (== (% kPartRows kStripRows) 0)) (== (% kStrips P::warps_k) 0)) "warps have whole strips of products")
-  (static_assert @200 (|| (! P::along_row) (&& (== (% P::strip 2) 1) (|| (== P::warps_taps 1) (== (% kWarpTapsW kPeriodW) 0)))) "lanes read different banks, and the taps of each warp the same planes")
-  (static_assert @202 (|| (! P::sums_bias) (&& (&& (&& (&& (&& (&& kDeep P::has_bias) (== P::copy_bytes 0)) (== (% kThreads kWindowUnits) 0)) (== kInTiles 1)) (== kTapGroups 1)) (>= kThreads P::block_out))) "each value of grad_y is brought by one thread of its unit that adds it up")
-  (static_assert @205 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
+  (constant @96 int kInputPixelPitch (call pixel_pitch kInputUnits))
+  (constant @97 int kInputUnitPitch (call unit_pitch kInputPixels))
+  (constant @98 int kInputChannelPitch (? kPlanar (/ kInputUnitPitch kVector) kElementBytes) (trail "of a unit"))
+  (constant @99 int kWindowPixelPitch (call pixel_pitch kWindowUnits))
+  (constant @100 int kWindowUnitPitch (call unit_pitch kWindowPixels))
+  (constant @101 int kWindowChannelPitch (? kPlanar (/ kWindowUnitPitch kVector) kElementBytes))
+  (constant @103 int kInputPartBytes (? P::channels_last (* kInputPixels kInputPixelPitch) (* kInputUnits kInputUnitPitch)))
+  (constant @104 int kWindowPartBytes (? P::channels_last (* kWindowPixels kWindowPixelPitch) (* kWindowUnits kWindowUnitPitch)))
+  (constant @105 int kInputBytes (* kParts kInputPartBytes))
+  (constant @106 int kWindowBytes (* kParts kWindowPartBytes))
+  (constant @107 int kStageBytes (+ kInputBytes kWindowBytes))
+  (constant @113 int kInputSpan (? kPlanar kInputCopy P::span))
+  (constant @114 bool kWindowIsSpanned (&& (|| (>= P::taps_w P::kernel_w) (== (% (* P::taps_w P::dilation_w) 2) 0)) (|| (== P::stride_w 1) (&& (== P::dilation_w 1) (== kPlanesW P::stride_w)))))
+  (constant @116 int kWindowSpan (? kPlanar kWindowCopy (? kWindowIsSpanned P::span 1)))
+  (constant @118 bool kRowsAreWhole (? kPlanar (|| (== P::stride_w 1) (&& (== P::dilation_w 1) (== kPlanesW P::stride_w))) (> kWindowSpan 1)))
+  (constant @120 int kSpanShift (? (|| kPlanar (== kWindowSpan 1)) 0 (% P::padding_w 2)))
+  (constant @121 int kSpannedColumns (* kPlanesW (? kPlanar kWindowPitch (+ P::tile_columns kHaloW))) (trail "of all planes"))
+  (constant @122 int kInputRowSpans (? (== kInputSpan 1) kInputPitch (/ P::tile_columns kInputSpan)))
+  (constant @123 int kWindowRowSpans (? kRowsAreWhole (call ceil_div (+ kSpannedColumns kSpanShift) kWindowSpan) kWindowPitch))
+  (constant @124 int kPlaneSpans (* (+ P::tile_rows kHaloH) kWindowRowSpans))
+  (constant @125 int kInputSpans (* P::tile_rows kInputRowSpans))
+  (constant @126 int kWindowSpans (* (? kRowsAreWhole kPlanesH kPlanes) kPlaneSpans))
+  (constant @127 bool kInputIsEven (&& (>= P::width 0) (== (% P::width 2) 0)))
+  (constant @128 bool kWindowIsEven (&& (>= P::width 0) (== (% kKnownOutputColumns 2) 0)))
+  (constant @135 bool kCopiesInput (&& (> P::copy_bytes 0) P::copies_in))
+  (constant @136 bool kCopiesWindow (&& (> P::copy_bytes 0) P::copies_out))
+  (constant @137 bool kLoads (|| (! kCopiesInput) (! kCopiesWindow)))
+  (constant @138 bool kCopiesLast (&& (> P::copy_bytes 0) (> P::stages 2)))
+  (constant @139 int kCopyPieces (? (> P::copy_bytes 0) (/ 16 P::copy_bytes) 1) (trail "of a unit"))
+  (constant @140 int kUnitPiecesIn (? kCopiesInput kCopyPieces 1))
+  (constant @141 int kUnitPiecesOut (? kCopiesWindow kCopyPieces 1))
+  (constant @142 int kInputRun 16 (trail "channels of a planar stage that a thread copies in a turn, of a span"))
+  (constant @143 int kWindowRun (? (== (% P::block_out 16) 0) 16 8))
+  (constant @144 int kInputPieces (? kPlanar (/ P::block_in kInputRun) (* kInputUnits kUnitPiecesIn)) (trail "of a pixel or a span"))
+  (constant @145 int kWindowPieces (? kPlanar (/ P::block_out kWindowRun) (* kWindowUnits kUnitPiecesOut)))
+  (constant @146 int kCopyBatches (? (== P::stages 2) (call ceil_div kOwnStrips 2) kOwnStrips))
+  (constant @147 int kLoadBatches (? (> P::copy_bytes 0) 1 kOwnStrips))
+  (constant @148 int kInputBatches (? kCopiesInput kCopyBatches kLoadBatches))
+  (constant @149 int kWindowBatches (? kCopiesWindow kCopyBatches kLoadBatches))
+  (constant @150 int kInputTurns (call ceil_div (* kInputSpans kInputPieces) kThreads))
+  (constant @151 int kWindowTurns (call ceil_div (* kWindowSpans kWindowPieces) kThreads))
+  (constant @152 int kInputBatch (call ceil_div kInputTurns kInputBatches))
+  (constant @153 int kWindowBatch (call ceil_div kWindowTurns kWindowBatches))
+  (constant @154 int kBatch (+ kInputBatch kWindowBatch))
+  (alias @155 Word P::Word)
+  (constant @156 int kWords kVector (trail "of a unit, in registers"))
+  (constant @158 int kInputWords (? (&& (== kElementBytes 2) kInputIsEven) kWords (* kInputSpan kWords)))
+  (constant @159 int kWindowWords (? (&& (== kElementBytes 2) kWindowIsEven) kWords (* kWindowSpan kWords)))
+  (constant @161 int kBatchWords (+ (? kCopiesInput 0 (* kInputBatch kInputWords)) (? kCopiesWindow 0 (* kWindowBatch kWindowWords))))
+  (constant @165 bool kDeep (|| (|| (|| (!= P::depth 1) (> P::kernel_d 1)) (> P::padding_d 0)) (> P::output_padding_d 0)))
+  (constant @170 bool kFewImages (>= P::height P::tile_rows) (trail "a tile reaches no more than the next image"))
+  (constant @171 bool kIsKnown (&& (>= P::height 0) (>= P::width 0)))
+  (constant @172 "long long" kKnownInputs (* (* (static_cast "long long" P::in_channels) P::height) P::width) (trail "of an image"))
+  (constant @173 "long long" kKnownOutputs (* (* (static_cast "long long" P::out_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
+  (constant @177 "long long" kMostInt 0x7fffffff)
+  (constant @178 bool kShort (&& (&& (&& (&& (! kDeep) kIsKnown) kFewImages) (<= (* kKnownInputs kElementBytes) kMostInt)) (<= (* kKnownOutputs kElementBytes) kMostInt)))
+  (constant @180 int kOffsetBytes (? kShort 4 8))
+  (constant @181 int kSpans (+ kInputSpans kWindowSpans))
+  (constant @182 int kTableBytes (* (call ceil_div (* kSpans kOffsetBytes) 16) 16))
+  (constant @183 int kTableOffset (* P::stages kStageBytes))
+  (constant @187 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
+  (constant @188 int kTaps (* P::taps_h P::taps_w))
+  (constant @189 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (== kTaps 1)) 0 (* (call ceil_div (call ceil_div 32 kTaps) 2) 2))))
+  (constant @190 int kChannelPitch (+ (* kTaps kTapPitch) (call floor_mod (- 8 (* kTaps kTapPitch)) 32)))
+  (constant @191 int kStoredChannels (* 8 P::warps_in))
+  (constant @192 int kResultBytes (* (* kStoredChannels kChannelPitch) 4))
+  (constant @193 int kScalesOffset (+ kTableOffset (* 2 kTableBytes)) (trail "of the block's channels of x, then of grad_y"))
+  (constant @195 int kSummedBytes (? P::sums_bias (* (* (* P::warps_k P::warps_taps) P::block_out) 4) 0))
+  (constant @196 int kSharedBytes (call larger (+ kScalesOffset (? kSplit (* 4 (+ P::block_in P::block_out)) 0)) (call larger kResultBytes kSummedBytes)))
+  (constant @200 int kSpanBytes (? kPlanar (* (call larger kInputCopy kWindowCopy) kElementBytes) (? (|| (&& (> kInputSpan 1) kInputIsEven) (&& (> kWindowSpan 1) kWindowIsEven)) (* 2 kElementBytes) 1)))
+  (constant @203 int kAlignment (call larger (call larger (? kPlanar 0 P::copy_bytes) kElementBytes) (? (|| P::wide_in P::wide_out) 16 kSpanBytes)))
+  (constant @208 int kMostAccumulators (? kSplit 48 128))
+  (constant @209 int kPromoteStages (? kSplit (/ kMostTerms (/ kKSteps P::warps_k)) 1))
+  (static_assert @210 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @211 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
+  (static_assert @212 (|| (! kSplit) (<= (/ kKSteps P::warps_k) kMostTerms)) "a stage has no more products than one promotion")
+  (static_assert @213 (|| (|| (== P::copy_bytes 0) P::copies_in) P::copies_out) "copies are of x or of grad_y")
+  (static_assert @214 (|| (! kPlanar) (&& (&& (&& (== P::type kWgmmaTf32) P::copies_in) P::copies_out) (== (% P::block_out kWindowRun) 0))) "what products read of a planar stage are words of it")
+  (static_assert @216 (&& (|| (! P::wide_in) (&& P::channels_last (== (% kGroupIn kVector) 0))) (|| (! P::wide_out) (&& P::channels_last (== (% kGroupOut kVector) 0)))) "units are loaded as they lie")
+  (static_assert @219 (|| (== P::span 1) (&& (&& (&& (== P::span 2) (! P::channels_last)) (== P::copy_bytes 0)) (== (% P::tile_columns 2) 0))) "spans are of rows, and come through registers")
+  (static_assert @221 (&& (&& (&& (== (% P::taps_w P::warps_taps) 0) (== (% P::block_in (* 16 P::warps_in)) 0)) (== (% P::block_out (* 8 P::warps_out)) 0)) (|| (== kWarpOutTiles 1) (== (% kWarpOutTiles 2) 0))) "warps have whole products")
+  (static_assert @224 (&& (&& (&& (== (% P::tile_columns kStripColumns) 0) (== (% P::tile_rows kPartCount) 0)) (== (% kPartRows kStripRows) 0)) (== (% kStrips P::warps_k) 0)) "warps have whole strips of products")
+  (static_assert @227 (|| (! P::along_row) (&& (== (% P::strip 2) 1) (|| (== P::warps_taps 1) (== (% kWarpTapsW kPeriodW) 0)))) "lanes read different banks, and the taps of each warp the same planes")
+  (function @229 constexpr bool are_read_once
+    (argument int kernel)
+    (argument int stride)
+    (argument int padding)
+    (argument int output_padding)
+    (argument int dilation)
+    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
+  (static_assert @233 (|| (! P::sums_bias) (&& (&& (&& (&& (&& (&& (&& P::has_bias (== kTapGroups 1)) (! P::along_row)) (>= kThreads P::block_out)) (|| kPlanar (!= P::type kWgmmaTf32))) (call are_read_once P::kernel_h P::stride_h P::padding_h P::output_padding_h P::dilation_h)) (call are_read_once P::kernel_w P::stride_w P::padding_w P::output_padding_w P::dilation_w)) (call are_read_once P::kernel_d P::stride_d P::padding_d P::output_padding_d P::dilation_d))) "the taps of a block that are summed read each value of grad_y once")
+  (static_assert @240 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_grad_weight.cu")
   (section @29 "Elements")
   (file "device/element.h")
@@ -703,9 +725,7 @@
   (file "staging.h")
   (section @12 "Places")
   (constant @14 int kCopy (/ (call larger P::copy_bytes kElementBytes) kElementBytes) (trail "elements"))
-  (constant @15 int kInputPieces (* kInputUnits kUnitPiecesIn) (trail "of a pixel"))
-  (constant @16 int kWindowPieces (* kWindowUnits kUnitPiecesOut))
-  (function @20 device "unsigned int" pixel_of
+  (function @18 device "unsigned int" pixel_of
     (comment "The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent")
     (comment "pixels, else pieces of one pixel.")
     (attributes "__forceinline__")
@@ -715,7 +735,7 @@
     (argument (const int) pieces)
     (declare @1 (const "unsigned int") index (+ (* turn kThreads) thread))
     (return @2 (? (! P::channels_last) (% index pixels) (? (== (% kThreads pieces) 0) (+ (* turn (/ kThreads pieces)) (/ (static_cast "unsigned int" thread) pieces)) (/ index pieces)))))
-  (function @26 device "unsigned int" piece_of
+  (function @24 device "unsigned int" piece_of
     (attributes "__forceinline__")
     (argument int turn)
     (argument int thread)
@@ -723,7 +743,7 @@
     (argument (const int) pieces)
     (declare @1 (const "unsigned int") index (+ (* turn kThreads) thread))
     (return @2 (? (! P::channels_last) (/ index pixels) (? (== (% kThreads pieces) 0) (% (static_cast "unsigned int" thread) pieces) (% index pieces)))))
-  (function @33 device bool is_piece
+  (function @31 device bool is_piece
     (comment "Whether there is such a piece, where threads have so many turns.")
     (attributes "__forceinline__")
     (argument int turn)
@@ -732,31 +752,49 @@
     (argument (const int) pixels)
     (argument (const int) pieces)
     (return @1 (|| (== (* turns kThreads) (* pixels pieces)) (< (+ (* turn kThreads) thread) (* pixels pieces)))))
-  (function @38 device int input_place
+  (function @36 device int input_place
     (comment "Where a piece lies in a stage.")
     (attributes "__forceinline__")
     (argument int pixel)
     (argument int piece)
-    (return @1 (+ (+ (* pixel kInputPixelPitch) (* (/ piece kUnitPiecesIn) kInputUnitPitch)) (* (% piece kUnitPiecesIn) P::copy_bytes))))
+    (return @1 (+ (* pixel kInputPixelPitch) (? kPlanar (* piece (* kInputRun kInputChannelPitch)) (+ (* (/ piece kUnitPiecesIn) kInputUnitPitch) (* (% piece kUnitPiecesIn) P::copy_bytes))))))
   (function @41 device int window_place
     (attributes "__forceinline__")
     (argument int pixel)
     (argument int piece)
-    (return @1 (+ (+ (+ kInputBytes (* pixel kWindowPixelPitch)) (* (/ piece kUnitPiecesOut) kWindowUnitPitch)) (* (% piece kUnitPiecesOut) P::copy_bytes))))
-  (record @48 Pixel
+    (return @1 (+ (+ kInputBytes (* pixel kWindowPixelPitch)) (? kPlanar (* piece (* kWindowRun kWindowChannelPitch)) (+ (* (/ piece kUnitPiecesOut) kWindowUnitPitch) (* (% piece kUnitPiecesOut) P::copy_bytes))))))
+  (function @49 device int spanned_pixel
+    (comment "A span of whole rows of the window: the pixel of one of its columns, counted from the first one of its row in memory;")
+    (comment "and whether the window has it.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" span)
+    (argument (const int) column)
+    (declare @1 (const "unsigned int") of_plane (% span kPlaneSpans))
+    (declare @2 (const int) of_row (- (+ (* (static_cast int (% of_plane kWindowRowSpans)) kWindowSpan) column) kSpanShift))
+    (declare @3 (const bool) is_pair (&& (== kPlanesW 2) (== kWindowSpan 2)))
+    (declare @4 (const int) plane (? is_pair (% (+ column kSpanShift) 2) (% of_row kPlanesW)))
+    (declare @5 (const int) position (? is_pair (+ (static_cast int (% of_plane kWindowRowSpans)) (/ (- (- column kSpanShift) plane) 2)) (/ of_row kPlanesW)))
+    (return @7 (+ (+ (* (+ (* (static_cast int (/ span kPlaneSpans)) kPlanesW) plane) kPlanePixels) (* (static_cast int (/ of_plane kWindowRowSpans)) kWindowPitch)) position)))
+  (function @59 device bool is_spanned
+    (attributes "__forceinline__")
+    (argument "unsigned int" span)
+    (argument (const int) column)
+    (declare @1 (const int) of_row (- (+ (* (static_cast int (% span kWindowRowSpans)) kWindowSpan) column) kSpanShift))
+    (return @2 (&& (|| (|| (== kSpanShift 0) (== column 1)) (>= of_row 0)) (|| (|| (== (% (+ kSpannedColumns kSpanShift) 2) 0) (== column 0)) (< of_row kSpannedColumns)))))
+  (record @67 Pixel
     (comment "Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.")
     (comment "A span's first pixel has the others beside it.")
     (field int image)
     (field int row)
     (field int column)
     (field bool is_inside))
-  (function @56 device int images_before
+  (function @75 device int images_before
     (comment "How many images behind the tile's first one a row is, counted from that image's first row.")
     (attributes "__forceinline__")
     (argument int row)
     (argument (const int) in_h)
     (return @1 (? kFewImages (? (>= row (+ in_h kHaloH)) 1 0) (/ row (+ in_h kHaloH)))))
-  (function @60 device Pixel input_pixel
+  (function @79 device Pixel input_pixel
     (attributes "__forceinline__")
     (argument "unsigned int" span)
     (argument (reference (const Tile)) tile)
@@ -770,8 +808,8 @@
     (do @6 (= (. place column) (+ (. tile column) (* (static_cast int (% span kInputRowSpans)) kInputSpan))))
     (do @7 (= (. place is_inside) (&& (&& (< (+ (. tile image) (. place image)) planes) (|| (== kHaloH 0) (< (. place row) in_h))) (< (. place column) in_w))))
     (return @8 place))
-  (function @71 device Pixel window_pixel
-    (comment "The same of grad_y. A span is of all planes of a row.")
+  (function @90 device Pixel window_pixel
+    (comment "The same of grad_y.")
     (attributes "__forceinline__")
     (argument "unsigned int" span)
     (argument (reference (const Source)) source)
@@ -784,14 +822,14 @@
     (declare @3 (const "unsigned int") of_plane (% span kPlaneSpans))
     (declare @4 (const int) row (+ (. tile row) (static_cast int (/ of_plane kWindowRowSpans))))
     (declare @5 (const int) column (static_cast int (% of_plane kWindowRowSpans)))
-    (declare_constexpr @6 int kPlanesOfRow (? (== kWindowSpan 1) kPlanesW 1))
+    (declare_constexpr @6 int kPlanesOfRow (? kRowsAreWhole 1 kPlanesW))
     (declare @7 Pixel place)
     (do @8 (= (. place image) (call images_before row in_h)))
     (do @9 (= (. place row) (+ (+ (* (- row (* (. place image) (+ in_h kHaloH))) P::stride_h) (* (/ plane_index kPlanesOfRow) P::dilation_h)) (. source origin_h))))
-    (do @11 (= (. place column) (? (== kWindowSpan 1) (+ (+ (* (+ (. tile column) column) P::stride_w) (* (% plane_index kPlanesOfRow) P::dilation_w)) (. source origin_w)) (+ (- (+ (* (. tile column) P::stride_w) (* column kWindowSpan)) kSpanShift) (. source origin_w)))))
+    (do @11 (= (. place column) (? kRowsAreWhole (+ (- (+ (* (. tile column) P::stride_w) (* column kWindowSpan)) kSpanShift) (. source origin_w)) (+ (+ (* (+ (. tile column) column) P::stride_w) (* (% plane_index kPlanesOfRow) P::dilation_w)) (. source origin_w)))))
     (do @14 (= (. place is_inside) (&& (&& (< (+ (. tile image) (. place image)) planes) (< (static_cast "unsigned int" (. place row)) out_h)) (< (static_cast "unsigned int" (. place column)) out_w))))
     (return @16 place))
-  (function @91 device "long long" offset_of
+  (function @110 device "long long" offset_of
     (comment "Elements from the first channel of the tile's first image to that of a pixel, which is inside.")
     (attributes "__forceinline__")
     (argument (reference (const Pixel)) pixel)
@@ -802,7 +840,7 @@
       (then
         (return @3 (+ (* (. pixel image) (* (* channels height) width)) (* (+ (* (. pixel row) width) (. pixel column)) (? P::channels_last channels 1))))))
     (return @6 (+ (* (. pixel image) (* channels (* (static_cast "long long" height) width))) (* (+ (* (static_cast "long long" (. pixel row)) width) (. pixel column)) (? P::channels_last channels 1)))))
-  (function @102 device "long long" offset_in_volume
+  (function @121 device "long long" offset_in_volume
     (comment "The same from the first channel of all volumes, of a pixel in a plane `z` of its volume.")
     (attributes "__forceinline__")
     (argument (reference (const Pixel)) pixel)
@@ -815,29 +853,15 @@
     (declare @2 (const "long long") pixels (* (static_cast "long long" height) width))
     (declare @3 (const "long long") of_volume (+ (* z pixels) (+ (* (static_cast "long long" (. pixel row)) width) (. pixel column))))
     (return @4 (+ (* volume (* channels (* depth pixels))) (* of_volume (? P::channels_last channels 1)))))
-  (section @109 "Tables of pixels")
-  (function @112 device (pointer "unsigned char") table_of
+  (section @128 "Tables of pixels")
+  (function @131 device (pointer "unsigned char") table_of
     (comment "The table of a stage, which is this one of the slice.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument int stage)
     (return @1 (+ shared (+ kTableOffset (* (% stage 2) kTableBytes)))))
-  (constant @117 "unsigned long long" kOutside (? kShort 0xfffffff0ull 0xfffffffffffffff0ull))
-  (constant @122 "unsigned long long" kCounts (<< 1ull 62))
-  (constant @123 "unsigned long long" kCountsAll (<< 1ull 61))
-  (constant @124 int kPeriodD (/ P::stride_d (call greatest_common_divisor P::stride_d P::dilation_d)))
-  (constant @125 int kStepD (/ P::dilation_d (call greatest_common_divisor P::stride_d P::dilation_d)))
-  (function @126 device "unsigned long long" without_counts
-    (attributes "__forceinline__")
-    (argument "unsigned long long" offset)
-    (return @1 (? (== offset kOutside) offset (& offset (~ (| kCounts kCountsAll))))))
-  (function @131 device "unsigned int" own_span
-    (comment "A thread's span of grad_y in a turn, and whether there is one.")
-    (attributes "__forceinline__")
-    (argument int turn)
-    (argument int thread)
-    (return @1 (+ (* turn kUnitThreads) (% thread kUnitThreads))))
-  (function @137 device void find_pixels
+  (constant @136 "unsigned long long" kOutside (? kShort 0xfffffff0ull 0xfffffffffffffff0ull))
+  (function @140 device void find_pixels
     (comment "Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a")
     (comment "row ends within the span.")
     (attributes "__forceinline__")
@@ -857,36 +881,28 @@
       (declare @5 (const bool) is_input (< span kInputSpans))
       (declare @6 (const Pixel) place (? is_input (call input_pixel span tile planes in_h in_w) (call window_pixel (- span kInputSpans) source tile planes in_h out_h out_w)))
       (declare @8 bool is_inside (. place is_inside))
-      (declare @9 bool counts false)
-      (declare @10 "long long" offset 0)
-      (if_constexpr @11 kDeep
+      (declare @9 "long long" offset 0)
+      (if_constexpr @10 kDeep
         (then
-          (declare @12 (const int) plane (+ (. tile image) (. place image)))
-          (declare @13 (const int) volume (/ plane in_d))
-          (declare @14 (const int) iz (% plane in_d))
-          (declare @15 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
-          (do @16 (= is_inside (&& is_inside (|| is_input (&& (>= oz 0) (< oz out_d))))))
-          (if_constexpr @17 P::sums_bias
-            (then
-              (do @18 (= counts (&& (&& (! is_input) (< (/ (% (- span kInputSpans) kPlaneSpans) kWindowRowSpans) P::tile_rows)) (|| (< kd kPeriodD) (>= (+ iz kStepD) in_d)))))))
-          (do @21 (= offset (? is_input (call offset_in_volume place volume iz P::in_channels in_d in_h in_w) (call offset_in_volume place volume oz P::out_channels out_d out_h out_w)))))
+          (declare @11 (const int) plane (+ (. tile image) (. place image)))
+          (declare @12 (const int) volume (/ plane in_d))
+          (declare @13 (const int) iz (% plane in_d))
+          (declare @14 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
+          (do @15 (= is_inside (&& is_inside (|| is_input (&& (>= oz 0) (< oz out_d))))))
+          (do @16 (= offset (? is_input (call offset_in_volume place volume iz P::in_channels in_d in_h in_w) (call offset_in_volume place volume oz P::out_channels out_d out_h out_w)))))
         (else
-          (do @24 (= offset (? is_input (call offset_of place P::in_channels in_h in_w) (call offset_of place P::out_channels out_h out_w))))))
-      (declare @27 "unsigned long long" found (? is_inside (* (static_cast "unsigned long long" offset) kElementBytes) kOutside))
-      (if @28 (? is_input (&& (> kInputSpan 1) (! kInputIsEven)) (&& (> kWindowSpan 1) (! kWindowIsEven)))
+          (do @19 (= offset (? is_input (call offset_of place P::in_channels in_h in_w) (call offset_of place P::out_channels out_h out_w))))))
+      (declare @22 "unsigned long long" found (? is_inside (* (static_cast "unsigned long long" offset) kElementBytes) kOutside))
+      (if @23 (&& (! kPlanar) (? is_input (&& (> kInputSpan 1) (! kInputIsEven)) (&& (> kWindowSpan 1) (! kWindowIsEven))))
         (then
-          (declare @29 (const bool) is_cut (== (+ (. place column) 1) (? is_input in_w out_w)))
-          (do @30 (|= found (? (&& is_inside is_cut) 1 0)))))
-      (if_constexpr @32 P::sums_bias
+          (declare @24 (const bool) is_cut (== (+ (. place column) 1) (? is_input in_w out_w)))
+          (do @25 (|= found (? (&& is_inside is_cut) 1 0)))))
+      (if_constexpr @27 kShort
         (then
-          (declare @33 (const bool) is_last (>= (+ (. tile column) P::tile_columns) in_w))
-          (do @34 (|= found (? (&& is_inside counts) (| kCounts (? is_last kCountsAll 0)) 0)))))
-      (if_constexpr @36 kShort
-        (then
-          (do @37 (= (* (reinterpret_cast (pointer "unsigned int") (+ table (* span 4)))) (static_cast "unsigned int" found))))
+          (do @28 (= (* (reinterpret_cast (pointer "unsigned int") (+ table (* span 4)))) (static_cast "unsigned int" found))))
         (else
-          (do @39 (= (* (reinterpret_cast (pointer "unsigned long long") (+ table (* span 8)))) found))))))
-  (function @182 device "unsigned long long" pixel_offset
+          (do @30 (= (* (reinterpret_cast (pointer "unsigned long long") (+ table (* span 8)))) found))))))
+  (function @176 device "unsigned long long" pixel_offset
     (comment "What was found, in bytes.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) table)
@@ -896,13 +912,13 @@
         (return @2 (* (reinterpret_cast (pointer (const "unsigned int")) (+ table (* span 4))))))
       (else
         (return @4 (* (reinterpret_cast (pointer (const "unsigned long long")) (+ table (* span 8))))))))
-  (function @191 device (pointer (const Element)) at_pixel
+  (function @185 device (pointer (const Element)) at_pixel
     (comment "The elements of a pixel.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) first)
     (argument "unsigned long long" offset)
     (return @1 (reinterpret_cast (pointer (const Element)) (+ (reinterpret_cast (pointer (const "unsigned char")) first) offset))))
-  (function @196 device (pointer (const Element)) input_of
+  (function @190 device (pointer (const Element)) input_of
     (comment "What a stage is read from: its first image.")
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
@@ -910,32 +926,47 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (? kDeep (. source x) (+ (. source x) (* image (* P::in_channels (* (static_cast "long long" in_h) in_w)))))))
-  (function @199 device (pointer (const Element)) window_of
+  (function @193 device (pointer (const Element)) window_of
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
     (argument int image)
     (argument (const int) out_h)
     (argument (const int) out_w)
     (return @1 (? kDeep (. source grad_y) (+ (. source grad_y) (* image (* P::out_channels (* (static_cast "long long" out_h) out_w)))))))
-  (section @203 "Asynchronous copies")
-  (function @206 device void copy
-    (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
+  (section @197 "Asynchronous copies")
+  (function @200 device void copy
+    (comment "One asynchronous copy of 4, 8 or 16 bytes: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
     (argument (pointer (const Element)) from)
+    (argument (const int) whole)
     (argument int bytes)
-    (if @1 (== P::copy_bytes 16)
+    (if @1 (== whole 16)
       (then
         (do @2 (call async_copy_16 to from bytes)))
       (else
-        (if @3 (== P::copy_bytes 8)
+        (if @3 (== whole 8)
           (then
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @217 int kCopiedInputs (? kCopiesInput kInputBatch 0))
-  (constant @218 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
-  (function @221 device void copy_batch
+  (function @211 device void copy_run
+    (comment "Copies a span of some adjacent channels of a planar stage, which are `step` apart in memory.")
+    (attributes "__forceinline__")
+    (argument (const int) channels)
+    (argument (pointer "unsigned char") to)
+    (argument (const int) channel_pitch)
+    (argument (pointer (const Element)) from)
+    (argument (const "long long") step)
+    (argument (const int) whole)
+    (argument bool is_inside)
+    (argument int left)
+    (argument (const bool) is_whole)
+    (for @4 (pragma "unroll") (declare @4 int c 0) (< c channels) (++ c)
+      (do @5 (call copy (+ to (* c channel_pitch)) (+ from (* c step)) whole (? (&& is_inside (|| is_whole (< c left))) whole 0)))))
+  (constant @221 int kCopiedInputs (? kCopiesInput kInputBatch 0))
+  (constant @222 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
+  (function @225 device void copy_batch
     (comment "Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -944,40 +975,56 @@
     (argument (pointer (const "unsigned char")) table)
     (argument int batch_index)
     (argument int thread)
+    (argument (const int) in_d)
     (argument (const int) in_h)
     (argument (const int) in_w)
+    (argument (const int) out_d)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (declare @3 (pointer (const Element)) x (call input_of source image in_h in_w))
-    (declare @4 (pointer (const Element)) grad_y (call window_of source image out_h out_w))
-    (comment @5 "All offsets come from shared memory first, so that no copy waits for its own.")
-    (declare @6 (array "unsigned long long" kBatch) offsets)
-    (for @8 (pragma "unroll") (declare @8 int i 0) (< i kCopiedInputs) (++ i)
-      (declare @9 (const int) turn (+ (* batch_index kInputBatch) i))
-      (if @10 (call is_piece turn thread (* kInputBatch kInputBatches) kInputPixels kInputPieces)
+    (declare @4 (pointer (const Element)) x (call input_of source image in_h in_w))
+    (declare @5 (pointer (const Element)) grad_y (call window_of source image out_h out_w))
+    (declare @6 (const "long long") input_step (? P::channels_last 1 (* (* (static_cast "long long" in_h) in_w) in_d)))
+    (declare @7 (const "long long") window_step (? P::channels_last 1 (* (* (static_cast "long long" out_h) out_w) out_d)))
+    (comment @8 "All offsets come from shared memory first, so that no copy waits for its own.")
+    (declare @9 (array "unsigned long long" kBatch) offsets)
+    (for @11 (pragma "unroll") (declare @11 int i 0) (< i kCopiedInputs) (++ i)
+      (declare @12 (const int) turn (+ (* batch_index kInputBatch) i))
+      (if @13 (call is_piece turn thread (* kInputBatch kInputBatches) kInputSpans kInputPieces)
         (then
-          (do @11 (= (at offsets i) (call pixel_offset table (call pixel_of turn thread kInputPixels kInputPieces)))))))
-    (for @15 (pragma "unroll") (declare @15 int i 0) (< i kCopiedWindows) (++ i)
-      (declare @16 (const int) turn (+ (* batch_index kWindowBatch) i))
-      (if @17 (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowPixels kWindowPieces)
+          (do @14 (= (at offsets i) (call pixel_offset table (call pixel_of turn thread kInputSpans kInputPieces)))))))
+    (for @18 (pragma "unroll") (declare @18 int i 0) (< i kCopiedWindows) (++ i)
+      (declare @19 (const int) turn (+ (* batch_index kWindowBatch) i))
+      (if @20 (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowPieces)
         (then
-          (do @18 (= (at offsets (+ kInputBatch i)) (call pixel_offset table (+ kInputPixels (call pixel_of turn thread kWindowPixels kWindowPieces))))))))
-    (for @23 (pragma "unroll") (declare @23 int i 0) (< i kCopiedInputs) (++ i)
-      (declare @24 (const int) turn (+ (* batch_index kInputBatch) i))
-      (if @25 (call is_piece turn thread (* kInputBatch kInputBatches) kInputPixels kInputPieces)
+          (do @21 (= (at offsets (+ kInputBatch i)) (call pixel_offset table (+ kInputSpans (call pixel_of turn thread kWindowSpans kWindowPieces))))))))
+    (for @25 (pragma "unroll") (declare @25 int i 0) (< i kCopiedInputs) (++ i)
+      (declare @26 (const int) turn (+ (* batch_index kInputBatch) i))
+      (if @27 (call is_piece turn thread (* kInputBatch kInputBatches) kInputSpans kInputPieces)
         (then
-          (declare @26 (const int) piece (call piece_of turn thread kInputPixels kInputPieces))
-          (declare @27 (const bool) any (&& (!= (at offsets i) kOutside) (|| (== (% kGroupIn P::block_in) 0) (< (* piece kCopy) (. source ins)))))
-          (do @28 (call copy (+ to (call input_place (call pixel_of turn thread kInputPixels kInputPieces) piece)) (call at_pixel (+ x (* piece kCopy)) (at offsets i)) (? any (* kCopy kElementBytes) 0))))))
-    (for @33 (pragma "unroll") (declare @33 int i 0) (< i kCopiedWindows) (++ i)
-      (declare @34 (const int) turn (+ (* batch_index kWindowBatch) i))
-      (if @35 (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowPixels kWindowPieces)
+          (declare @28 (const int) piece (call piece_of turn thread kInputSpans kInputPieces))
+          (declare @29 (const "unsigned int") span (call pixel_of turn thread kInputSpans kInputPieces))
+          (if_constexpr @30 kPlanar
+            (then
+              (declare @31 (const int) channel (* piece kInputRun))
+              (do @32 (call copy_run kInputRun (+ to (call input_place (* span kInputSpan) piece)) kInputChannelPitch (call at_pixel (+ x (* channel input_step)) (at offsets i)) input_step (* kInputCopy kElementBytes) (!= (at offsets i) kOutside) (- (. source ins) channel) (== (% kGroupIn P::block_in) 0))))
+            (else
+              (declare @36 (const bool) any (&& (!= (at offsets i) kOutside) (|| (== (% kGroupIn P::block_in) 0) (< (* piece kCopy) (. source ins)))))
+              (do @37 (call copy (+ to (call input_place span piece)) (call at_pixel (+ x (* piece kCopy)) (at offsets i)) P::copy_bytes (? any (* kCopy kElementBytes) 0))))))))
+    (for @43 (pragma "unroll") (declare @43 int i 0) (< i kCopiedWindows) (++ i)
+      (declare @44 (const int) turn (+ (* batch_index kWindowBatch) i))
+      (if @45 (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowPieces)
         (then
-          (declare @36 (const "unsigned long long") offset (at offsets (+ kInputBatch i)))
-          (declare @37 (const int) piece (call piece_of turn thread kWindowPixels kWindowPieces))
-          (declare @38 (const bool) any (&& (!= offset kOutside) (|| (== (% kGroupOut P::block_out) 0) (< (* piece kCopy) (. source outs)))))
-          (do @39 (call copy (+ to (call window_place (call pixel_of turn thread kWindowPixels kWindowPieces) piece)) (call at_pixel (+ grad_y (* piece kCopy)) offset) (? any (* kCopy kElementBytes) 0)))))))
-  (function @267 device void round_piece
+          (declare @46 (const "unsigned long long") offset (at offsets (+ kInputBatch i)))
+          (declare @47 (const int) piece (call piece_of turn thread kWindowSpans kWindowPieces))
+          (declare @48 (const "unsigned int") span (call pixel_of turn thread kWindowSpans kWindowPieces))
+          (if_constexpr @49 kPlanar
+            (then
+              (declare @50 (const int) channel (* piece kWindowRun))
+              (do @51 (call copy_run kWindowRun (+ to (call window_place (? kRowsAreWhole (call spanned_pixel span 0) (static_cast int span)) piece)) kWindowChannelPitch (call at_pixel (+ grad_y (* channel window_step)) offset) window_step (* kWindowCopy kElementBytes) (!= offset kOutside) (- (. source outs) channel) (== (% kGroupOut P::block_out) 0))))
+            (else
+              (declare @55 (const bool) any (&& (!= offset kOutside) (|| (== (% kGroupOut P::block_out) 0) (< (* piece kCopy) (. source outs)))))
+              (do @56 (call copy (+ to (call window_place span piece)) (call at_pixel (+ grad_y (* piece kCopy)) offset) P::copy_bytes (? any (* kCopy kElementBytes) 0)))))))))
+  (function @289 device void round_piece
     (comment "tf32: rounds in place what one of the thread's own copies has written.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") place)
@@ -992,7 +1039,7 @@
             (do @6 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
           (else
             (do @8 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place))))))))))
-  (function @278 device void round_stage
+  (function @300 device void round_stage
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument int thread)
@@ -1004,13 +1051,13 @@
       (if @10 (call is_piece turn thread kWindowTurns kWindowPixels kWindowPieces)
         (then
           (do @11 (call round_piece (+ stage (call window_place (call pixel_of turn thread kWindowPixels kWindowPieces) (call piece_of turn thread kWindowPixels kWindowPieces)))))))))
-  (section @295 "Through registers")
-  (constant @298 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
-  (constant @299 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
-  (alias @303 Words (array (array (array Word kWords) P::span) kBatch)
+  (section @317 "Through registers")
+  (constant @320 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
+  (constant @321 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
+  (alias @325 Words (array (array (array Word kWords) P::span) kBatch)
     (comment "A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits")
     (comment "that were loaded together the first position has both."))
-  (function @306 device Word word_at
+  (function @328 device Word word_at
     (comment "The word of an element that is there, or zero.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
@@ -1020,7 +1067,7 @@
         (return @2 (? is_there (* from) 0)))
       (else
         (return @4 (? is_there (call bits_of (* from)) 0)))))
-  (function @316 device void load_unit
+  (function @338 device void load_unit
     (comment "Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to")
     (comment "the next one.")
     (attributes "__forceinline__")
@@ -1032,7 +1079,7 @@
     (argument (const "long long") step)
     (for @3 (pragma "unroll") (declare @3 int c 0) (< c kWords) (++ c)
       (do @4 (= (at words c) (call word_at (+ from (* c step)) (&& is_inside (|| is_whole (< c left))))))))
-  (function @324 device void load_wide
+  (function @346 device void load_wide
     (comment "The same of whole units as they lie.")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
@@ -1047,7 +1094,7 @@
         (do @6 (= (at words 1) (. vector y)))
         (do @7 (= (at words 2) (. vector z)))
         (do @8 (= (at words 3) (. vector w))))))
-  (function @336 device void load_span
+  (function @358 device void load_span
     (comment "The same of two adjacent positions, which are one vector where rows are even. Where a row is cut it has the first.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1078,7 +1125,7 @@
             (else
               (do @19 (= (at (at words 0) c) (call word_at at is_there)))
               (do @20 (= (at (at words (- P::span 1)) c) (call word_at (+ at 1) (&& is_there (! is_cut)))))))))))
-  (function @362 device void load_turn
+  (function @384 device void load_turn
     (comment "Loads a turn: a unit, or two of adjacent positions. `offset` is what was found of its pixel.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1100,7 +1147,7 @@
             (do @7 (call load_unit (at words 0) (call at_pixel first offset) is_inside left is_whole step)))
           (else
             (do @9 (call load_span words (call at_pixel first (? is_even offset (& offset (~ 1ull)))) is_inside (&& (! is_even) (== (% offset 2) 1)) is_even left is_whole step)))))))
-  (function @377 device void load_batch
+  (function @399 device void load_batch
     (comment "Loads a batch of a stage.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1127,11 +1174,11 @@
       (do @14 (call load_turn (at words i) (+ x (* channel input_step)) offset P::wide_in kInputSpan kInputIsEven (- (. source ins) channel) (== (% kGroupIn P::block_in) 0) input_step)))
     (for @18 (pragma "unroll") (declare @18 int i 0) (< i kLoadedWindows) (++ i)
       (declare @19 (const int) turn (+ (* batch_index kWindowBatch) i))
-      (declare @20 (const bool) is_there (? P::sums_bias (< (call own_span turn thread) kWindowSpans) (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits)))
-      (declare @23 (const int) channel (* (? P::sums_bias (/ thread kUnitThreads) (call piece_of turn thread kWindowSpans kWindowUnits)) kVector))
-      (declare @25 (const "unsigned long long") offset (? is_there (call pixel_offset table (+ kInputSpans (? P::sums_bias (call own_span turn thread) (call pixel_of turn thread kWindowSpans kWindowUnits)))) kOutside))
-      (do @30 (call load_turn (at words (+ kInputBatch i)) (+ grad_y (* channel window_step)) (? P::sums_bias (call without_counts offset) offset) P::wide_out kWindowSpan kWindowIsEven (- (. source outs) channel) (== (% kGroupOut P::block_out) 0) window_step))))
-  (function @414 device void store_unit
+      (declare @20 (const bool) is_there (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits))
+      (declare @21 (const int) channel (* (call piece_of turn thread kWindowSpans kWindowUnits) kVector))
+      (declare @22 (const "unsigned long long") offset (? is_there (call pixel_offset table (+ kInputSpans (call pixel_of turn thread kWindowSpans kWindowUnits))) kOutside))
+      (do @24 (call load_turn (at words (+ kInputBatch i)) (+ grad_y (* channel window_step)) offset P::wide_out kWindowSpan kWindowIsEven (- (. source outs) channel) (== (% kGroupOut P::block_out) 0) window_step))))
+  (function @429 device void store_unit
     (comment "Writes a unit to its place. `scales` are those of its channels, of values that are split.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1152,7 +1199,7 @@
                 (do @8 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
               (else
                 (do @10 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call low_halves (at words 0) (at words 1)) (call low_halves (at words 2) (at words 3)) (call low_halves (at words (- kWords 4)) (at words (- kWords 3))) (call low_halves (at words (- kWords 2)) (at words (- kWords 1)))))))))))))
-  (function @432 device void store_span
+  (function @447 device void store_span
     (comment "Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if")
     (comment "`is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.")
     (attributes "__forceinline__")
@@ -1188,68 +1235,12 @@
           (if @28 is_wanted
             (then
               (do @29 (call store_unit to low_offset unit scales false))))))))
-  (function @469 device int spanned_pixel
-    (comment "A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether")
-    (comment "the window has it.")
-    (attributes "__forceinline__")
-    (argument "unsigned int" span)
-    (argument (const int) column)
-    (declare @1 (const "unsigned int") of_plane (% span kPlaneSpans))
-    (declare @2 (const int) of_row (- (+ (* (static_cast int (% of_plane kWindowRowSpans)) 2) column) kSpanShift))
-    (declare @3 (const int) plane (? (== kPlanesW 2) (% (+ column kSpanShift) 2) (% of_row kPlanesW)))
-    (declare @4 (const int) position (? (== kPlanesW 2) (+ (static_cast int (% of_plane kWindowRowSpans)) (/ (- (- column kSpanShift) plane) 2)) (/ of_row kPlanesW)))
-    (return @6 (+ (+ (* (+ (* (static_cast int (/ span kPlaneSpans)) kPlanesW) plane) kPlanePixels) (* (static_cast int (/ of_plane kWindowRowSpans)) kWindowPitch)) position)))
-  (function @478 device bool is_spanned
-    (attributes "__forceinline__")
-    (argument "unsigned int" span)
-    (argument (const int) column)
-    (declare @1 (const int) of_row (- (+ (* (static_cast int (% span kWindowRowSpans)) 2) column) kSpanShift))
-    (return @2 (&& (|| (|| (== kSpanShift 0) (== column 1)) (>= of_row 0)) (|| (|| (== (% (+ kSpannedColumns kSpanShift) 2) 0) (== column 0)) (< of_row kSpannedColumns)))))
-  (alias @485 BiasSums (array float kWords)
-    (comment "A thread's sums of grad_y: of the channels of its unit."))
-  (function @488 device float brought_value
-    (comment "A channel of a position that a turn has brought.")
-    (attributes "__forceinline__")
-    (argument (reference (array (array (const Word) kWords) P::span)) words)
-    (argument (const int) position)
-    (argument (const int) c)
-    (if_constexpr @1 kSplit
-      (then
-        (return @2 (at (at words position) c)))
-      (else
-        (if_constexpr @3 (== kElementBytes 4)
-          (then
-            (return @4 (call __uint_as_float (at (at words position) c))))
-          (else
-            (if_constexpr @5 (&& (> kWindowSpan 1) kWindowIsEven)
-              (then
-                (return @6 (call widen (static_cast Element (? (== position 0) (& (at (at words 0) c) 0xffffu) (>> (at (at words 0) c) 16))))))
-              (else
-                (return @8 (call widen (static_cast Element (at (at words position) c)))))))))))
-  (function @501 device void sum_turn
-    (comment "Adds up those positions of a turn that count.")
-    (attributes "__forceinline__")
-    (argument (reference BiasSums) sums)
-    (argument (reference (array (array (const Word) kWords) P::span)) words)
-    (argument "unsigned int" span)
-    (argument "unsigned long long" offset)
-    (if @2 (&& (!= offset kOutside) (!= (& offset kCounts) 0))
-      (then
-        (declare @3 (const bool) all (!= (& offset kCountsAll) 0))
-        (declare @4 (const int) of_row (- (* (static_cast int (% span kWindowRowSpans)) kWindowSpan) kSpanShift))
-        (for @6 (pragma "unroll") (declare @6 int position 0) (< position kWindowSpan) (++ position)
-          (if @7 (&& (|| all (< (+ of_row position) (* (? (> kWindowSpan 1) kPlanesW 1) P::tile_columns))) (|| (== kWindowSpan 1) (call is_spanned span position)))
-            (then
-              (for @10 (pragma "unroll") (declare @10 int c 0) (< c kWords) (++ c)
-                (do @11 (+= (at sums c) (call brought_value words position c))))))))))
-  (function @520 device void store_batch
+  (function @483 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (const Words)) words)
     (argument (pointer (const float)) scales)
-    (argument (reference BiasSums) sums)
-    (argument (pointer (const "unsigned char")) table)
     (argument int batch_index)
     (argument int thread)
     (declare @2 (const bool) is_turned (== (% (/ thread 4) 2) 1))
@@ -1267,27 +1258,28 @@
               (do @13 (call store_span (+ to (call input_place pixel unit)) (+ to (call input_place (+ pixel 1) unit)) true true is_turned kInputIsEven kInputPartBytes (at words i) (+ scales (* unit kVector)))))))))
     (for @19 (pragma "unroll") (declare @19 int i 0) (< i kLoadedWindows) (++ i)
       (declare @20 (const int) turn (+ (* batch_index kWindowBatch) i))
-      (if @21 (? P::sums_bias (< (call own_span turn thread) kWindowSpans) (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits))
+      (if @21 (call is_piece turn thread (* kWindowBatch kWindowBatches) kWindowSpans kWindowUnits)
         (then
-          (declare @23 (const int) unit (? P::sums_bias (/ thread kUnitThreads) (call piece_of turn thread kWindowSpans kWindowUnits)))
-          (declare @24 (const "unsigned int") span (? P::sums_bias (call own_span turn thread) (call pixel_of turn thread kWindowSpans kWindowUnits)))
-          (if_constexpr @26 P::sums_bias
+          (declare @22 (const int) unit (call piece_of turn thread kWindowSpans kWindowUnits))
+          (declare @23 (const "unsigned int") span (call pixel_of turn thread kWindowSpans kWindowUnits))
+          (declare @24 (pointer (const float)) own_scales (+ scales (+ P::block_in (* unit kVector))))
+          (if_constexpr @25 (== kWindowSpan 1)
             (then
-              (do @27 (call sum_turn sums (at words (+ kInputBatch i)) span (call pixel_offset table (+ kInputSpans span))))))
-          (declare @29 (pointer (const float)) own_scales (+ scales (+ P::block_in (* unit kVector))))
-          (if_constexpr @30 (== kWindowSpan 1)
-            (then
-              (do @31 (call store_unit (+ to (call window_place span unit)) kWindowPartBytes (at (at words (+ kInputBatch i)) 0) own_scales P::wide_out)))
+              (do @26 (call store_unit (+ to (call window_place span unit)) kWindowPartBytes (at (at words (+ kInputBatch i)) 0) own_scales P::wide_out)))
             (else
-              (do @33 (call store_span (+ to (call window_place (call spanned_pixel span 0) unit)) (+ to (call window_place (call spanned_pixel span 1) unit)) (call is_spanned span 0) (call is_spanned span 1) (&& (== kPlanesW 1) is_turned) kWindowIsEven kWindowPartBytes (at words (+ kInputBatch i)) own_scales))))))))
+              (do @28 (call store_span (+ to (call window_place (call spanned_pixel span 0) unit)) (+ to (call window_place (call spanned_pixel span 1) unit)) (call is_spanned span 0) (call is_spanned span 1) (&& (== kPlanesW 1) is_turned) kWindowIsEven kWindowPartBytes (at words (+ kInputBatch i)) own_scales))))))))
   (file "mma_grad_weight.cu")
   (section @42 "Products")
   (file "products.h")
-  (alias @11 PartAccumulators (array (array (array (array float 4) kWarpOutTiles) kWarpInTiles) kWarpTaps)
+  (alias @12 PartAccumulators (array (array (array (array float 4) kWarpOutTiles) kWarpInTiles) kWarpTaps)
     (comment "One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values")
     (comment "that are split have those of products of high parts, and of products of a high with a low part."))
-  (alias @12 Accumulators (array PartAccumulators kParts))
-  (function @14 device void multiply_add
+  (alias @13 Accumulators (array PartAccumulators kParts))
+  (alias @17 BiasAccumulators (array (array (array float 4) kWarpOutTiles) kParts)
+    (comment "A thread's sums of grad_y, of the warp's output channels: of tf32 of one channel of each tile, else products with")
+    (comment "ones. And their totals, of one strip after the other."))
+  (alias @18 BiasTotals (array (array float 2) kWarpOutTiles))
+  (function @20 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -1301,11 +1293,13 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (constant @26 int kWindowPlaces (? P::along_row 1 kWarpTapsW))
-  (record @27 Places
+  (constant @32 int kWindowPlaces (? P::along_row 1 kWarpTapsW))
+  (record @33 Places
     (field int input)
-    (field (array int kWindowPlaces) window))
-  (function @36 device int lane_place
+    (field (array int kWindowPlaces) window)
+    (field int first_kw (trail "of a warp that adds up grad_y, if it is one"))
+    (field bool sums))
+  (function @44 device int lane_place
     (comment "A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8")
     (comment "matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,")
     (comment "then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel")
@@ -1316,31 +1310,44 @@
     (argument (const int) pitch)
     (argument (const int) pixel_bytes)
     (argument (const int) unit_bytes)
+    (argument (const int) channel_bytes)
     (declare @2 (const int) position (? (== P::type kWgmmaTf32) (% lane 4) (? is_a (+ (% lane 8) (* (/ lane 16) 8)) (% lane 16))))
     (declare @3 (const int) pixel (+ (* (/ position kPart) (* kPartRows pitch)) (* (% position kPart) kApart)))
-    (return @4 (+ (* pixel pixel_bytes) (? (== P::type kWgmmaTf32) (+ (* (/ lane 16) unit_bytes) (* (% (/ lane 4) 4) 4)) (? is_a (* (% (/ lane 8) 2) unit_bytes) (* (/ lane 16) unit_bytes))))))
-  (function @45 device Places places_of
+    (return @4 (+ (* pixel pixel_bytes) (? (== P::type kWgmmaTf32) (+ (* (/ lane 16) unit_bytes) (* (% (/ lane 4) 4) channel_bytes)) (? is_a (* (% (/ lane 8) 2) unit_bytes) (* (/ lane 16) unit_bytes))))))
+  (function @53 device Places places_of
     (attributes "__forceinline__")
     (argument int lane)
     (argument int warp_in)
     (argument int warp_out)
     (argument int warp_taps)
+    (argument bool sums)
     (declare @1 Places places)
-    (do @2 (= (. places input) (+ (call lane_place lane true kInputPitch kInputPixelPitch kInputUnitPitch) (* warp_in (* (/ kWarpIn kVector) kInputUnitPitch)))))
-    (declare @4 (const int) window (+ (+ kInputBytes (call lane_place lane false kWindowPitch kWindowPixelPitch kWindowUnitPitch)) (* warp_out (* (/ kWarpOut kVector) kWindowUnitPitch))))
-    (for @7 (pragma "unroll") (declare @7 int column 0) (< column kWindowPlaces) (++ column)
-      (declare @8 (const int) kw (+ (* warp_taps kWarpTapsW) column))
-      (do @9 (= (at (. places window) column) (+ window (* (+ (* (% kw kPeriodW) kPlanePixels) (* (/ kw kPeriodW) kStepW)) kWindowPixelPitch)))))
-    (return @11 places))
-  (function @59 device "unsigned int" shared_word
+    (do @2 (= (. places input) (+ (call lane_place lane true kInputPitch kInputPixelPitch kInputUnitPitch kInputChannelPitch) (* warp_in (* (/ kWarpIn kVector) kInputUnitPitch)))))
+    (declare @4 (const int) window (+ (+ kInputBytes (call lane_place lane false kWindowPitch kWindowPixelPitch kWindowUnitPitch kWindowChannelPitch)) (* warp_out (* (/ kWarpOut kVector) kWindowUnitPitch))))
+    (if_constexpr @7 P::sums_bias
+      (then
+        (do @8 (= (. places first_kw) (* warp_taps kWarpTapsW)))
+        (do @9 (= (. places sums) (&& sums (== warp_in 0))))))
+    (for @12 (pragma "unroll") (declare @12 int column 0) (< column kWindowPlaces) (++ column)
+      (declare @13 (const int) kw (+ (* warp_taps kWarpTapsW) column))
+      (do @14 (= (at (. places window) column) (+ window (* (+ (* (% kw kPeriodW) kPlanePixels) (* (/ kw kPeriodW) kStepW)) kWindowPixelPitch)))))
+    (return @16 places))
+  (function @72 device "unsigned int" shared_word
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) from)
     (return @1 (* (reinterpret_cast (pointer (const "unsigned int")) from))))
-  (function @64 constexpr int half_pixels
+  (function @77 constexpr int half_pixels
     (comment "Pixels from the first half of a product's positions to the second one.")
     (argument int pitch)
     (return @1 (? (== kPart kInstructionK) (* kHalf kApart) (* (* (/ kHalf kPart) kPartRows) pitch))))
-  (function @69 device void load_rows
+  (function @82 device void round_words
+    (comment "Rounds the first words of a fragment, which the stage has as they lie in memory.")
+    (attributes "__forceinline__")
+    (argument (reference (array "unsigned int" 4)) words)
+    (argument (const int) count)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i count) (++ i)
+      (do @3 (= (at words i) (call operand (at words i))))))
+  (function @90 device void load_rows
     (comment "Loads an A fragment: 16 input channels by the positions of a product.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 4)) a)
@@ -1351,10 +1358,13 @@
         (do @3 (= (at a 0) (call shared_word from)))
         (do @4 (= (at a 1) (call shared_word (+ from (* 2 kInputUnitPitch)))))
         (do @5 (= (at a 2) (call shared_word (+ from kNextHalf))))
-        (do @6 (= (at a 3) (call shared_word (+ from (+ kNextHalf (* 2 kInputUnitPitch)))))))
+        (do @6 (= (at a 3) (call shared_word (+ from (+ kNextHalf (* 2 kInputUnitPitch))))))
+        (if_constexpr @7 kPlanar
+          (then
+            (do @8 (call round_words a 4)))))
       (else
-        (do @8 (call matrix_load_x4_transposed a from)))))
-  (function @82 device void load_columns
+        (do @11 (call matrix_load_x4_transposed a from)))))
+  (function @106 device void load_columns
     (comment "Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 4)) b)
@@ -1377,29 +1387,65 @@
             (do @13 (call matrix_load_x2_transposed one from))
             (do @14 (= (at b 0) (at one 0)))
             (do @15 (= (at b 1) (at one 1))))))))
-  (function @102 constexpr int steps_of_tap
+  (function @126 constexpr int steps_of_tap
     (comment "By how many rows (or columns) of its plane an inner tap is moved.")
     (argument int inner)
     (return @1 (* (/ inner kInnerPeriod) kInnerStep)))
-  (function @106 constexpr int load_of
+  (function @130 constexpr int load_of
     (comment "What an inner tap reads for a step of a strip, as a number of the strip's loads for one outer tap.")
     (argument int step)
     (argument int inner)
     (return @1 (+ (+ (* (% inner kInnerPeriod) kPlaneLoads) step) (call steps_of_tap inner))))
-  (function @110 constexpr bool is_new
+  (function @134 constexpr bool is_new
     (comment "Whether no step before reads it: the next tap of the plane did, kInnerStep steps ago.")
     (argument int step)
     (argument int inner)
     (return @1 (|| (< step kInnerStep) (>= (+ inner kInnerPeriod) kInnerTaps))))
-  (function @115 constexpr int offset_of_load
+  (function @139 constexpr int offset_of_load
     (comment "Bytes from the warp's first inner tap at the strip's first step to an inner tap at a step, and of along_row from the")
     (comment "first outer tap to another one.")
     (argument int step)
     (argument int inner)
     (argument int outer)
     (return @1 (? P::along_row (* (+ (+ (+ (+ (* (% outer kPeriodH) (* kPlanesW kPlanePixels)) (* (* (/ outer kPeriodH) kStepH) kWindowPitch)) (* (% inner kPeriodW) kPlanePixels)) step) (call steps_of_tap inner)) kWindowPixelPitch) (* (+ (* (% inner kPeriodH) (* kPlanesW kPlanePixels)) (* (+ step (call steps_of_tap inner)) kWindowPitch)) kWindowPixelPitch))))
-  (constant @123 int kInputStep (? P::along_row 1 kInputPitch))
-  (function @126 device void multiply_tap
+  (constant @147 int kInputStep (? P::along_row 1 kInputPitch))
+  (function @151 constexpr bool is_summed_row
+    (comment "Whether the sums of grad_y take what a load of the strip brings, by its number among those of an outer tap: the rows")
+    (comment "of the kernel from the padding on, as many as the stride, read each row of grad_y once.")
+    (argument int load)
+    (declare @1 (const int) plane (/ load kPlaneLoads))
+    (declare @2 (const int) row (+ plane (* (/ (- (- (+ P::padding_h kPeriodH) 1) plane) kPeriodH) kPeriodH)))
+    (declare @3 (const int) step (- (% load kPlaneLoads) (call steps_of_tap row)))
+    (return @4 (&& (&& (&& P::sums_bias (! P::along_row)) (>= step 0)) (< step P::strip))))
+  (function @158 device bool is_summed_column
+    (comment "The same of the kernel's columns.")
+    (attributes "__forceinline__")
+    (argument int kw)
+    (return @1 (&& (>= kw P::padding_w) (< kw (+ P::padding_w P::stride_w)))))
+  (function @163 device void sum_columns
+    (comment "Adds up loaded B fragments.")
+    (attributes "__forceinline__")
+    (argument (reference BiasAccumulators) sums)
+    (argument (reference (array (array (array (const "unsigned int") 4) kWarpOutLoads) kParts)) b)
+    (for @2 (pragma "unroll") (declare @2 int part 0) (< part kParts) (++ part)
+      (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile kWarpOutTiles) (++ tile)
+        (declare @5 (array (const "unsigned int") 2) words (init (at (at (at b part) (/ tile 2)) (* (% tile 2) 2)) (at (at (at b part) (/ tile 2)) (+ (* (% tile 2) 2) 1))))
+        (if_constexpr @6 (== P::type kWgmmaTf32)
+          (then
+            (do @7 (+= (at (at (at sums part) tile) 0) (+ (call __uint_as_float (at words 0)) (call __uint_as_float (at words 1))))))
+          (else
+            (declare_constexpr @9 "unsigned int" kOnes (? (== P::type kWgmmaF16) 0x3c003c00 0x3f803f80))
+            (declare @10 (array (const "unsigned int") 4) ones (init kOnes kOnes kOnes kOnes))
+            (do @11 (call multiply_add (at (at sums part) tile) ones words)))))))
+  (function @181 device void add_sums
+    (comment "Adds a strip's sums to the totals.")
+    (attributes "__forceinline__")
+    (argument (reference BiasTotals) totals)
+    (argument (reference (const BiasAccumulators)) sums)
+    (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kWarpOutTiles) (++ tile)
+      (for @4 (pragma "unroll") (declare @4 int i 0) (< i (? (== P::type kWgmmaTf32) 1 2)) (++ i)
+        (do @5 (+= (at (at totals tile) i) (? kSplit (call with_low (at (at (at sums 0) tile) i) (at (at (at sums (- kParts 1)) tile) i)) (at (at (at sums 0) tile) i)))))))
+  (function @192 device void multiply_tap
     (comment "Adds the products of a tap at one step.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1416,10 +1462,11 @@
           (for @14 (pragma "unroll") (declare @14 int tile 0) (< tile kWarpInTiles) (++ tile)
             (do @15 (call multiply_add (at (at (at (at acc (- kParts 1)) tap) tile) out_tile) (at (at a (- kParts 1)) tile) high))
             (do @16 (call multiply_add (at (at (at (at acc (- kParts 1)) tap) tile) out_tile) (at (at a 0) tile) low)))))))
-  (function @149 device void multiply_strip
+  (function @215 device void multiply_strip
     (comment "Adds the products of a strip of a stage, which begins at `stage`.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
+    (argument (reference BiasTotals) bias_totals)
     (argument (pointer (const "unsigned char")) stage)
     (argument (reference (const Places)) places)
     (argument int strip)
@@ -1431,23 +1478,34 @@
     (declare_constexpr @7 int kLastColumn (- P::kernel_w 1))
     (comment @8 "taps (0 to {kLastRow}, 0 to {kLastColumn})")
     (declare @9 (array (array (array (array "unsigned int" 4) kWarpInTiles) kParts) P::strip) a)
-    (for @11 (pragma "unroll") (declare @11 int outer 0) (< outer kOuterTaps) (++ outer)
-      (declare @12 (array (array (array (array "unsigned int" 4) kWarpOutLoads) kParts) (* kInnerPlanes kPlaneLoads)) b)
-      (for @14 (pragma "unroll") (declare @14 int step 0) (< step P::strip) (++ step)
-        (if @15 (== outer 0)
+    (declare @10 BiasAccumulators sums (init))
+    (for @12 (pragma "unroll") (declare @12 int outer 0) (< outer kOuterTaps) (++ outer)
+      (declare @13 (array (array (array (array "unsigned int" 4) kWarpOutLoads) kParts) (* kInnerPlanes kPlaneLoads)) b)
+      (for @15 (pragma "unroll") (declare @15 int step 0) (< step P::strip) (++ step)
+        (if @16 (== outer 0)
           (then
-            (for @17 (pragma "unroll") (declare @17 int part 0) (< part kParts) (++ part)
-              (for @19 (pragma "unroll") (declare @19 int tile 0) (< tile kWarpInTiles) (++ tile)
-                (do @20 (call load_rows (at (at (at a step) part) tile) (+ input (+ (+ (* part kInputPartBytes) (* step (* kInputStep kInputPixelPitch))) (* tile (* (/ 16 kVector) kInputUnitPitch))))))))))
-        (for @26 (pragma "unroll") (declare @26 int inner 0) (< inner kInnerTaps) (++ inner)
-          (declare @27 (const int) load (call load_of step inner))
-          (if @28 (call is_new step inner)
+            (for @18 (pragma "unroll") (declare @18 int part 0) (< part kParts) (++ part)
+              (for @20 (pragma "unroll") (declare @20 int tile 0) (< tile kWarpInTiles) (++ tile)
+                (do @21 (call load_rows (at (at (at a step) part) tile) (+ input (+ (+ (* part kInputPartBytes) (* step (* kInputStep kInputPixelPitch))) (* tile (* (/ 16 kVector) kInputUnitPitch))))))))))
+        (for @27 (pragma "unroll") (declare @27 int inner 0) (< inner kInnerTaps) (++ inner)
+          (declare @28 (const int) load (call load_of step inner))
+          (if @29 (call is_new step inner)
             (then
-              (for @30 (pragma "unroll") (declare @30 int part 0) (< part kParts) (++ part)
-                (for @32 (pragma "unroll") (declare @32 int two 0) (< two kWarpOutLoads) (++ two)
-                  (do @33 (call load_columns (at (at (at b load) part) two) (+ (+ window (at (. places window) (? P::along_row 0 outer))) (+ (+ (* part kWindowPartBytes) (call offset_of_load step inner outer)) (* two (* (/ 16 kVector) kWindowUnitPitch))))))))))
-          (declare @39 (const int) tap (? P::along_row (+ (* outer kWarpTapsW) inner) (+ (* inner kWarpTapsW) outer)))
-          (do @40 (call multiply_tap acc tap (at a step) (at b load)))))))
+              (for @31 (pragma "unroll") (declare @31 int part 0) (< part kParts) (++ part)
+                (for @33 (pragma "unroll") (declare @33 int two 0) (< two kWarpOutLoads) (++ two)
+                  (do @34 (call load_columns (at (at (at b load) part) two) (+ (+ window (at (. places window) (? P::along_row 0 outer))) (+ (+ (* part kWindowPartBytes) (call offset_of_load step inner outer)) (* two (* (/ 16 kVector) kWindowUnitPitch))))))))
+              (if @39 (&& (&& (call is_summed_row load) (. places sums)) (call is_summed_column (+ (. places first_kw) outer)))
+                (then
+                  (do @40 (call sum_columns sums (at b load)))))
+              (if_constexpr @42 kPlanar
+                (then
+                  (for @44 (pragma "unroll") (declare @44 int two 0) (< two kWarpOutLoads) (++ two)
+                    (do @45 (call round_words (at (at (at b load) 0) two) (? (> kWarpOutTiles 1) 4 2))))))))
+          (declare @49 (const int) tap (? P::along_row (+ (* outer kWarpTapsW) inner) (+ (* inner kWarpTapsW) outer)))
+          (do @50 (call multiply_tap acc tap (at a step) (at b load))))))
+    (if_constexpr @54 P::sums_bias
+      (then
+        (do @55 (call add_sums bias_totals sums)))))
   (file "mma_grad_weight.cu")
   (section @45 "Epilogue")
   (file "grad_weight/scales.h")
@@ -1638,7 +1696,18 @@
         (for @9 (pragma "unroll") (declare @9 int out_tile 0) (< out_tile kWarpOutTiles) (++ out_tile)
           (for @11 (pragma "unroll") (declare @11 int i 0) (< i 4) (++ i)
             (do @12 (= (at (at (at (at totals tap) tile) out_tile) i) (call scaled_by (at (at (at (at totals tap) tile) out_tile) i) (- (- (call exponent_of (at of_ins (+ (* tile 16) (* (/ i 2) 8))))) (call exponent_of (at of_outs (+ (* out_tile 8) (% i 2)))))))))))))
-  (function @76 device void store_channels
+  (function @76 device void unscale_bias
+    (comment "The same of the sums of grad_y.")
+    (attributes "__forceinline__")
+    (argument (reference BiasTotals) totals)
+    (argument (pointer (const float)) scales)
+    (argument int warp_out)
+    (argument int lane)
+    (declare @1 (pointer (const float)) of_outs (+ scales (+ (+ P::block_in (* warp_out kWarpOut)) (* (% lane 4) 2))))
+    (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kWarpOutTiles) (++ tile)
+      (do @4 (= (at (at totals tile) 0) (call scaled_by (at (at totals tile) 0) (- (call exponent_of (at of_outs (* tile 8)))))))
+      (do @5 (= (at (at totals tile) 1) (call scaled_by (at (at totals tile) 1) (- (call exponent_of (at of_outs (+ (* tile 8) 1)))))))))
+  (function @86 device void store_channels
     (comment "Stores the sums of eight input channels of each warp, which lie in shared memory, in the order of the weights.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) sums)
@@ -1666,7 +1735,7 @@
               (do @20 (= (at grad_weight weight) (call narrow sum))))
             (else
               (do @22 (= (at partial (+ (* (. target slice) kWeights) weight)) sum))))))))
-  (function @105 device void store_block
+  (function @115 device void store_block
     (comment "Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.")
     (attributes "__forceinline__")
     (argument (reference (const PartAccumulators)) acc)
@@ -1701,27 +1770,42 @@
                 (do @25 (= (* to) sum)))))))
       (do @30 (call __syncthreads))
       (do @31 (call store_channels sums (* half 8) target kd partial grad_weight thread))))
-  (function @141 device void store_bias
-    (comment "Stores the block's sums of grad_y, of the plane tap's share: those of a unit's threads are added in their order.")
+  (function @151 device void store_bias
+    (comment "Stores the block's sums of grad_y, of the plane tap's share: those of its warps are added in their order.")
     (attributes "__forceinline__")
-    (argument (reference (const BiasSums)) sums)
+    (argument (reference (const BiasTotals)) totals)
     (argument (pointer float) shared)
     (argument (reference (const Target)) target)
     (argument int kd)
     (argument (restrict (pointer float)) partial_bias)
+    (argument int warp_in)
+    (argument int warp_out)
+    (argument int warp_share)
     (argument int thread)
-    (do @2 (call __syncthreads)
+    (declare @3 (const int) lane (% thread 32))
+    (declare @4 (pointer float) own (+ (+ shared (* warp_share P::block_out)) (* warp_out kWarpOut)))
+    (do @5 (call __syncthreads)
       (trail "the results before have been stored"))
-    (for @4 (pragma "unroll") (declare @4 int c 0) (< c kWords) (++ c)
-      (do @5 (= (at shared (+ (* thread kWords) c)) (at sums c))))
-    (do @7 (call __syncthreads))
-    (if @8 (&& (< thread P::block_out) (|| (== (% kGroupOut P::block_out) 0) (< (+ (. target first_out) thread) kGroupOut)))
+    (for @7 (pragma "unroll") (declare @7 int tile 0) (< tile kWarpOutTiles) (++ tile)
+      (if_constexpr @8 (== P::type kWgmmaTf32)
+        (then
+          (declare @9 (const float) two (+ (at (at totals tile) 0) (call __shfl_xor_sync 0xffffffffu (at (at totals tile) 0) 1)))
+          (declare @10 (const float) sum (+ two (call __shfl_xor_sync 0xffffffffu two 2)))
+          (if @11 (&& (== warp_in 0) (== (% lane 4) 0))
+            (then
+              (do @12 (= (at own (+ (* tile 8) (/ lane 4))) sum)))))
+        (else
+          (if @14 (&& (== warp_in 0) (< lane 4))
+            (then
+              (do @15 (= (at own (+ (* tile 8) (* lane 2))) (at (at totals tile) 0)))
+              (do @16 (= (at own (+ (+ (* tile 8) (* lane 2)) 1)) (at (at totals tile) 1))))))))
+    (do @19 (call __syncthreads))
+    (if @20 (&& (< thread P::block_out) (|| (== (% kGroupOut P::block_out) 0) (< (+ (. target first_out) thread) kGroupOut)))
       (then
-        (declare @9 (pointer (const float)) of_unit (+ shared (+ (* (/ thread kWords) (* kUnitThreads kWords)) (% thread kWords))))
-        (declare @10 float sum 0)
-        (for @12 (pragma "unroll 4") (declare @12 int i 0) (< i kUnitThreads) (++ i)
-          (do @13 (+= sum (at of_unit (* i kWords)))))
-        (do @15 (= (at partial_bias (+ (+ (+ (* (+ (* (. target slice) P::kernel_d) kd) P::out_channels) (* (. target group) kGroupOut)) (. target first_out)) thread)) sum)))))
+        (declare @21 float sum 0)
+        (for @23 (pragma "unroll 4") (declare @23 int i 0) (< i (* P::warps_k P::warps_taps)) (++ i)
+          (do @24 (+= sum (at shared (+ (* i P::block_out) thread)))))
+        (do @26 (= (at partial_bias (+ (+ (+ (* (+ (* (. target slice) P::kernel_d) kd) P::out_channels) (* (. target group) kGroupOut)) (. target first_out)) thread)) sum)))))
   (file "mma_grad_weight.cu")
   (section @48 "Kernels")
   (file "device/channel_sums.h")
@@ -1970,108 +2054,114 @@
         (do @46 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) thread))))
     (declare @49 int issued 0)
     (declare @50 Words words)
-    (declare @51 BiasSums bias_sums (init))
-    (comment @52 "The first stages. What goes through registers comes as a whole.")
-    (for @54 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
-      (do @55 (call __syncthreads)
+    (comment @51 "The first stages. What goes through registers comes as a whole.")
+    (for @53 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
+      (do @54 (call __syncthreads)
         (trail "the stage's pixels have been found"))
-      (if @56 (< issued count)
+      (if @55 (< issued count)
         (then
-          (declare @57 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
-          (if @58 (> P::copy_bytes 0)
+          (declare @56 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
+          (if @57 (> P::copy_bytes 0)
             (then
-              (for @60 (pragma "unroll 1") (declare @60 int part 0) (< part kCopyBatches) (++ part)
-                (do @61 (call copy_batch to source image (call table_of shared issued) part thread in_h in_w out_h out_w)))))
-          (if @64 kLoads
+              (for @59 (pragma "unroll 1") (declare @59 int part 0) (< part kCopyBatches) (++ part)
+                (do @60 (call copy_batch to source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w)))))
+          (if @63 kLoads
             (then
-              (for @66 (pragma "unroll 1") (declare @66 int part 0) (< part kLoadBatches) (++ part)
-                (do @67 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
-                (do @69 (call store_batch to words scales bias_sums (call table_of shared issued) part thread)))))
-          (if @72 (< (+ issued 1) count)
+              (for @65 (pragma "unroll 1") (declare @65 int part 0) (< part kLoadBatches) (++ part)
+                (do @66 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
+                (do @68 (call store_batch to words scales part thread)))))
+          (if @71 (< (+ issued 1) count)
             (then
-              (if @73 (! kDeep)
+              (if @72 (! kDeep)
                 (then
-                  (do @74 (= image (. next image)))))
-              (do @76 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
-              (do @78 (call move_on next row_tiles in_h))))))
-      (if @81 (> P::copy_bytes 0)
+                  (do @73 (= image (. next image)))))
+              (do @75 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
+              (do @77 (call move_on next row_tiles in_h))))))
+      (if @80 (> P::copy_bytes 0)
         (then
-          (do @82 (call async_copy_commit)))))
-    (blank @54)
-    (declare @86 Accumulators acc (init))
-    (declare @87 PartAccumulators sums (init)
+          (do @81 (call async_copy_commit)))))
+    (blank @53)
+    (declare @85 Accumulators acc (init))
+    (declare @86 PartAccumulators sums (init)
       (trail "fp32 totals of values that are split"))
+    (declare @87 BiasTotals bias_totals (init))
     (comment @88 "After the first stages, whose registers it would take.")
-    (declare @89 (const Places) places (call places_of lane warp_in warp_out warp_taps))
-    (declare @90 int stage 0)
-    (for @92 (pragma "unroll 1") (declare @92 int consumed 0) (< consumed count) (++ consumed)
-      (declare @93 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
-      (declare @94 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
-      (if @95 (> P::copy_bytes 0)
+    (declare @89 (const bool) sums_bias (&& (&& (&& P::sums_bias (== (. target first_in) 0)) (>= kd P::padding_d)) (< kd (+ P::padding_d P::stride_d))))
+    (declare @90 (const Places) places (call places_of lane warp_in warp_out warp_taps sums_bias))
+    (declare @91 int stage 0)
+    (for @93 (pragma "unroll 1") (declare @93 int consumed 0) (< consumed count) (++ consumed)
+      (declare @94 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
+      (declare @95 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
+      (if @96 (> P::copy_bytes 0)
         (then
-          (do @96 (call async_copy_wait (- P::stages 2)))
-          (if @97 (== P::type kWgmmaTf32)
+          (do @97 (call async_copy_wait (- P::stages 2)))
+          (if @98 (&& (== P::type kWgmmaTf32) (! kPlanar))
             (then
-              (do @98 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
-      (comment @101 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
-      (do @102 (call __syncthreads))
-      (declare @103 (const bool) more (< issued count))
-      (for @105 (pragma "unroll 1") (declare @105 int strip 0) (< strip kOwnStrips) (++ strip)
-        (if @106 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
+              (do @99 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
+      (comment @102 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
+      (do @103 (call __syncthreads))
+      (declare @104 (const bool) more (< issued count))
+      (for @106 (pragma "unroll 1") (declare @106 int strip 0) (< strip kOwnStrips) (++ strip)
+        (if @107 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
           (then
-            (do @107 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
-        (if @110 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
+            (do @108 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (if @111 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
           (then
-            (do @111 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (do @113 (call multiply_strip acc from places (+ (* strip P::warps_k) warp_k)))
-        (if @114 (&& kCopiesLast more)
+            (do @112 (call copy_batch to source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (do @114 (call multiply_strip acc bias_totals from places (+ (* strip P::warps_k) warp_k)))
+        (if @115 (&& kCopiesLast more)
           (then
-            (do @115 (call copy_batch to source image (call table_of shared issued) strip thread in_h in_w out_h out_w))))
-        (comment @117 "Beside copies what was loaded before the first strip is written after the last one.")
-        (if @118 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
+            (do @116 (call copy_batch to source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (comment @118 "Beside copies what was loaded before the first strip is written after the last one.")
+        (if @119 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
           (then
-            (do @119 (call store_batch to words scales bias_sums (call table_of shared issued) (? (== P::copy_bytes 0) strip 0) thread))))
-        (comment @121 "Warps find pixels after different strips, so that others multiply meanwhile.")
-        (if @122 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
+            (do @120 (call store_batch to words scales (? (== P::copy_bytes 0) strip 0) thread))))
+        (comment @122 "Warps find pixels after different strips, so that others multiply meanwhile.")
+        (if @123 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
           (then
-            (do @123 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
-      (if @127 (> P::copy_bytes 0)
+            (do @124 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
+      (if @128 (> P::copy_bytes 0)
         (then
-          (do @128 (call async_copy_commit))))
-      (if @130 more
+          (do @129 (call async_copy_commit))))
+      (if @131 more
         (then
-          (if @131 (! kDeep)
+          (if @132 (! kDeep)
             (then
-              (do @132 (= image (. next image)))))
-          (do @134 (call move_on next row_tiles in_h))
-          (do @135 (++ issued))))
-      (do @137 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if_constexpr @138 kSplit
+              (do @133 (= image (. next image)))))
+          (do @135 (call move_on next row_tiles in_h))
+          (do @136 (++ issued))))
+      (do @138 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if_constexpr @139 kSplit
         (then
-          (if @139 (== (% (+ consumed 1) kPromoteStages) 0)
+          (if @140 (== (% (+ consumed 1) kPromoteStages) 0)
             (then
-              (do @140 (call promote_high sums (at acc 0)))
-              (if @141 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
+              (do @141 (call promote_high sums (at acc 0)))
+              (if @142 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
                 (then
-                  (do @142 (call promote_low sums (at acc (- kParts 1)))))))))
+                  (do @143 (call promote_low sums (at acc (- kParts 1)))))))))
         (else
-          (if_constexpr @145 (> P::promote_stages 0)
+          (if_constexpr @146 (> P::promote_stages 0)
             (then
-              (if @146 (== (% (+ consumed 1) P::promote_stages) 0)
+              (if @147 (== (% (+ consumed 1) P::promote_stages) 0)
                 (then
-                  (do @147 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
-    (declare @151 (pointer float) results (reinterpret_cast (pointer float) shared))
-    (if_constexpr @152 kSplit
+                  (do @148 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
+    (declare @152 (pointer float) results (reinterpret_cast (pointer float) shared))
+    (if_constexpr @153 kSplit
       (then
-        (do @153 (call promote_high sums (at acc 0)))
-        (do @154 (call promote_low sums (at acc (- kParts 1))))
-        (do @155 (call unscale sums scales warp_in warp_out lane))
-        (do @156 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
-      (else
-        (if @158 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+        (do @154 (call promote_high sums (at acc 0)))
+        (do @155 (call promote_low sums (at acc (- kParts 1))))
+        (do @156 (call unscale sums scales warp_in warp_out lane))
+        (if_constexpr @157 P::sums_bias
           (then
-            (do @159 (call add_totals (at acc 0) own_totals))))
-        (do @161 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
-    (if_constexpr @163 P::sums_bias
+            (do @158 (call unscale_bias bias_totals scales warp_out lane))))
+        (do @160 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
+      (else
+        (if @162 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+          (then
+            (do @163 (call add_totals (at acc 0) own_totals))))
+        (do @165 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
+    (if_constexpr @167 P::sums_bias
       (then
-        (do @164 (call store_bias bias_sums results target kd partial_bias thread))))))
+        (if @168 (== (. target first_in) 0)
+          (then
+            (do @169 (call store_bias bias_totals results target kd partial_bias warp_in warp_out (+ (* warp_k P::warps_taps) warp_taps) thread))))))))

@@ -1,15 +1,21 @@
 // Part of the template `mma_grad_weight`: the products of a stage.
-// Needs: P
+// Needs: P, operand()
 #pragma once
 
 #include "device/matrix_load.h"
 #include "device/mma.h"
+#include "device/split.h"
 #include "layout.h"
 
 // One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values
 // that are split have those of products of high parts, and of products of a high with a low part.
 using PartAccumulators = float[kWarpTaps][kWarpInTiles][kWarpOutTiles][4];
 using Accumulators = PartAccumulators[kParts];
+
+// A thread's sums of grad_y, of the warp's output channels: of tf32 of one channel of each tile, else products with
+// ones. And their totals, of one strip after the other.
+using BiasAccumulators = float[kParts][kWarpOutTiles][4];
+using BiasTotals = float[kWarpOutTiles][2];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   if (P::type == kWgmmaF16) {
@@ -27,6 +33,8 @@ constexpr int kWindowPlaces = P::along_row ? 1 : kWarpTapsW;
 struct Places {
   int input;
   int window[kWindowPlaces];
+  int first_kw;  // of a warp that adds up grad_y, if it is one
+  bool sums;
 };
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
@@ -34,20 +42,25 @@ struct Places {
 // then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane, const bool is_a, const int pitch, const int pixel_bytes,
-                                          const int unit_bytes) {
+                                          const int unit_bytes, const int channel_bytes) {
   const int position = P::type == kWgmmaTf32 ? lane % 4 : is_a ? lane % 8 + lane / 16 * 8 : lane % 16;
   const int pixel = position / kPart * (kPartRows * pitch) + position % kPart * kApart;
-  return pixel * pixel_bytes + (P::type == kWgmmaTf32 ? lane / 16 * unit_bytes + lane / 4 % 4 * 4
+  return pixel * pixel_bytes + (P::type == kWgmmaTf32 ? lane / 16 * unit_bytes + lane / 4 % 4 * channel_bytes
                                 : is_a                ? lane / 8 % 2 * unit_bytes
                                                       : lane / 16 * unit_bytes);
 }
 
-__device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out, int warp_taps) {
+__device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out, int warp_taps, bool sums) {
   Places places;
-  places.input = lane_place(lane, true, kInputPitch, kInputPixelPitch, kInputUnitPitch) +
+  places.input = lane_place(lane, true, kInputPitch, kInputPixelPitch, kInputUnitPitch, kInputChannelPitch) +
                  warp_in * (kWarpIn / kVector * kInputUnitPitch);
-  const int window = kInputBytes + lane_place(lane, false, kWindowPitch, kWindowPixelPitch, kWindowUnitPitch) +
+  const int window = kInputBytes +
+                     lane_place(lane, false, kWindowPitch, kWindowPixelPitch, kWindowUnitPitch, kWindowChannelPitch) +
                      warp_out * (kWarpOut / kVector * kWindowUnitPitch);
+  if constexpr (P::sums_bias) {
+    places.first_kw = warp_taps * kWarpTapsW;
+    places.sums = sums && warp_in == 0;
+  }
 #pragma unroll
   for (int column = 0; column < kWindowPlaces; ++column) {
     const int kw = warp_taps * kWarpTapsW + column;
@@ -65,6 +78,14 @@ __host__ __device__ constexpr int half_pixels(int pitch) {
   return kPart == kInstructionK ? kHalf * kApart : kHalf / kPart * kPartRows * pitch;
 }
 
+// Rounds the first words of a fragment, which the stage has as they lie in memory.
+__device__ __forceinline__ void round_words(unsigned int (&words)[4], const int count) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    words[i] = operand(words[i]);
+  }
+}
+
 // Loads an A fragment: 16 input channels by the positions of a product.
 __device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned char* from) {
   if constexpr (P::type == kWgmmaTf32) {
@@ -73,6 +94,9 @@ __device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned c
     a[1] = shared_word(from + 2 * kInputUnitPitch);
     a[2] = shared_word(from + kNextHalf);
     a[3] = shared_word(from + (kNextHalf + 2 * kInputUnitPitch));
+    if constexpr (kPlanar) {
+      round_words(a, 4);
+    }
   } else {
     matrix_load_x4_transposed(a, from);
   }
@@ -122,6 +146,48 @@ __host__ __device__ constexpr int offset_of_load(int step, int inner, int outer)
 // Pixels of x from a step of a strip to the next one.
 constexpr int kInputStep = P::along_row ? 1 : kInputPitch;
 
+// Whether the sums of grad_y take what a load of the strip brings, by its number among those of an outer tap: the rows
+// of the kernel from the padding on, as many as the stride, read each row of grad_y once.
+__host__ __device__ constexpr bool is_summed_row(int load) {
+  const int plane = load / kPlaneLoads;
+  const int row = plane + (P::padding_h + kPeriodH - 1 - plane) / kPeriodH * kPeriodH;
+  const int step = load % kPlaneLoads - steps_of_tap(row);
+  return P::sums_bias && !P::along_row && step >= 0 && step < P::strip;
+}
+// The same of the kernel's columns.
+__device__ __forceinline__ bool is_summed_column(int kw) {
+  return kw >= P::padding_w && kw < P::padding_w + P::stride_w;
+}
+
+// Adds up loaded B fragments.
+__device__ __forceinline__ void sum_columns(BiasAccumulators& sums, const unsigned int (&b)[kParts][kWarpOutLoads][4]) {
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+    for (int tile = 0; tile < kWarpOutTiles; ++tile) {
+      const unsigned int words[2] = {b[part][tile / 2][tile % 2 * 2], b[part][tile / 2][tile % 2 * 2 + 1]};
+      if constexpr (P::type == kWgmmaTf32) {
+        sums[part][tile][0] += __uint_as_float(words[0]) + __uint_as_float(words[1]);
+      } else {
+        constexpr unsigned int kOnes = P::type == kWgmmaF16 ? 0x3c003c00 : 0x3f803f80;
+        const unsigned int ones[4] = {kOnes, kOnes, kOnes, kOnes};
+        multiply_add(sums[part][tile], ones, words);
+      }
+    }
+  }
+}
+
+// Adds a strip's sums to the totals.
+__device__ __forceinline__ void add_sums(BiasTotals& totals, const BiasAccumulators& sums) {
+#pragma unroll
+  for (int tile = 0; tile < kWarpOutTiles; ++tile) {
+#pragma unroll
+    for (int i = 0; i < (P::type == kWgmmaTf32 ? 1 : 2); ++i) {
+      totals[tile][i] += kSplit ? with_low(sums[0][tile][i], sums[kParts - 1][tile][i]) : sums[0][tile][i];
+    }
+  }
+}
+
 // Adds the products of a tap at one step.
 __device__ __forceinline__ void multiply_tap(Accumulators& acc, const int tap,
                                              const unsigned int (&a)[kParts][kWarpInTiles][4],
@@ -146,8 +212,8 @@ __device__ __forceinline__ void multiply_tap(Accumulators& acc, const int tap,
 }
 
 // Adds the products of a strip of a stage, which begins at `stage`.
-__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
-                                               int strip) {
+__device__ __forceinline__ void multiply_strip(Accumulators& acc, BiasTotals& bias_totals, const unsigned char* stage,
+                                               const Places& places, int strip) {
   const int row = strip / kColumnStrips * kStripRows;
   const int column = strip % kColumnStrips * kStripColumns;
   const unsigned char* input = stage + places.input + (row * kInputPitch + column) * kInputPixelPitch;
@@ -156,6 +222,7 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
   constexpr int kLastColumn = P::kernel_w - 1;
   // taps (0 to {kLastRow}, 0 to {kLastColumn})
   unsigned int a[P::strip][kParts][kWarpInTiles][4];
+  BiasAccumulators sums = {};
 #pragma unroll
   for (int outer = 0; outer < kOuterTaps; ++outer) {
     unsigned int b[kInnerPlanes * kPlaneLoads][kParts][kWarpOutLoads][4];
@@ -184,10 +251,22 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
                                                     two * (16 / kVector * kWindowUnitPitch)));
             }
           }
+          if (is_summed_row(load) && places.sums && is_summed_column(places.first_kw + outer)) {
+            sum_columns(sums, b[load]);
+          }
+          if constexpr (kPlanar) {
+#pragma unroll
+            for (int two = 0; two < kWarpOutLoads; ++two) {
+              round_words(b[load][0][two], kWarpOutTiles > 1 ? 4 : 2);
+            }
+          }
         }
         const int tap = P::along_row ? outer * kWarpTapsW + inner : inner * kWarpTapsW + outer;
         multiply_tap(acc, tap, a[step], b[load]);
       }
     }
+  }
+  if constexpr (P::sums_bias) {
+    add_sums(bias_totals, sums);
   }
 }

@@ -1,5 +1,5 @@
 // Part of the template `mma_grad_weight`: how stages come to shared memory, by asynchronous copies of channels of a
-// pixel, or through registers by units of channels.
+// pixel or of elements of a row, or through registers by units of channels.
 // Needs: Element, P, Source, Tile
 #pragma once
 
@@ -12,8 +12,6 @@
 // ---- Places ----
 
 constexpr int kCopy = larger(P::copy_bytes, kElementBytes) / kElementBytes;  // elements
-constexpr int kInputPieces = kInputUnits * kUnitPiecesIn;                    // of a pixel
-constexpr int kWindowPieces = kWindowUnits * kUnitPiecesOut;
 
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
@@ -36,11 +34,32 @@ __device__ __forceinline__ bool is_piece(int turn, int thread, const int turns, 
 
 // Where a piece lies in a stage.
 __device__ __forceinline__ int input_place(int pixel, int piece) {
-  return pixel * kInputPixelPitch + piece / kUnitPiecesIn * kInputUnitPitch + piece % kUnitPiecesIn * P::copy_bytes;
+  return pixel * kInputPixelPitch +
+         (kPlanar ? piece * (kInputRun * kInputChannelPitch)
+                  : piece / kUnitPiecesIn * kInputUnitPitch + piece % kUnitPiecesIn * P::copy_bytes);
 }
 __device__ __forceinline__ int window_place(int pixel, int piece) {
-  return kInputBytes + pixel * kWindowPixelPitch + piece / kUnitPiecesOut * kWindowUnitPitch +
-         piece % kUnitPiecesOut * P::copy_bytes;
+  return kInputBytes + pixel * kWindowPixelPitch +
+         (kPlanar ? piece * (kWindowRun * kWindowChannelPitch)
+                  : piece / kUnitPiecesOut * kWindowUnitPitch + piece % kUnitPiecesOut * P::copy_bytes);
+}
+
+// A span of whole rows of the window: the pixel of one of its columns, counted from the first one of its row in memory;
+// and whether the window has it.
+__device__ __forceinline__ int spanned_pixel(unsigned int span, const int column) {
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int of_row = static_cast<int>(of_plane % kWindowRowSpans) * kWindowSpan + column - kSpanShift;
+  const bool is_pair = kPlanesW == 2 && kWindowSpan == 2;
+  const int plane = is_pair ? (column + kSpanShift) % 2 : of_row % kPlanesW;
+  const int position =
+      is_pair ? static_cast<int>(of_plane % kWindowRowSpans) + (column - kSpanShift - plane) / 2 : of_row / kPlanesW;
+  return (static_cast<int>(span / kPlaneSpans) * kPlanesW + plane) * kPlanePixels +
+         static_cast<int>(of_plane / kWindowRowSpans) * kWindowPitch + position;
+}
+__device__ __forceinline__ bool is_spanned(unsigned int span, const int column) {
+  const int of_row = static_cast<int>(span % kWindowRowSpans) * kWindowSpan + column - kSpanShift;
+  return (kSpanShift == 0 || column == 1 || of_row >= 0) &&
+         ((kSpannedColumns + kSpanShift) % 2 == 0 || column == 0 || of_row < kSpannedColumns);
 }
 
 // Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
@@ -67,21 +86,21 @@ __device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile
   place.is_inside = tile.image + place.image < planes && (kHaloH == 0 || place.row < in_h) && place.column < in_w;
   return place;
 }
-// The same of grad_y. A span is of all planes of a row.
+// The same of grad_y.
 __device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile,
                                               const int planes, const int in_h, const int out_h, const int out_w) {
   const int plane_index = static_cast<int>(span / kPlaneSpans);
   const unsigned int of_plane = span % kPlaneSpans;
   const int row = tile.row + static_cast<int>(of_plane / kWindowRowSpans);
   const int column = static_cast<int>(of_plane % kWindowRowSpans);
-  constexpr int kPlanesOfRow = kWindowSpan == 1 ? kPlanesW : 1;
+  constexpr int kPlanesOfRow = kRowsAreWhole ? 1 : kPlanesW;
   Pixel place;
   place.image = images_before(row, in_h);
   place.row = (row - place.image * (in_h + kHaloH)) * P::stride_h + plane_index / kPlanesOfRow * P::dilation_h +
               source.origin_h;
-  place.column = kWindowSpan == 1 ? (tile.column + column) * P::stride_w + plane_index % kPlanesOfRow * P::dilation_w +
-                                        source.origin_w
-                                  : tile.column * P::stride_w + column * kWindowSpan - kSpanShift + source.origin_w;
+  place.column = kRowsAreWhole ? tile.column * P::stride_w + column * kWindowSpan - kSpanShift + source.origin_w
+                               : (tile.column + column) * P::stride_w + plane_index % kPlanesOfRow * P::dilation_w +
+                                     source.origin_w;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < out_h &&
                     static_cast<unsigned int>(place.column) < out_w;
   return place;
@@ -116,22 +135,6 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
 // Where there is no pixel: a multiple of all vectors.
 constexpr unsigned long long kOutside = kShort ? 0xfffffff0ull : 0xfffffffffffffff0ull;
 
-// Where blocks add up grad_y: whether a span is in a row of the tile and of a plane that no kernel plane before this
-// one reads, and whether all columns of its row are the tile's, not those of its width alone. So each value counts
-// once.
-constexpr unsigned long long kCounts = 1ull << 62;
-constexpr unsigned long long kCountsAll = 1ull << 61;
-constexpr int kPeriodD = P::stride_d / greatest_common_divisor(P::stride_d, P::dilation_d);
-constexpr int kStepD = P::dilation_d / greatest_common_divisor(P::stride_d, P::dilation_d);
-__device__ __forceinline__ unsigned long long without_counts(unsigned long long offset) {
-  return offset == kOutside ? offset : offset & ~(kCounts | kCountsAll);
-}
-
-// A thread's span of grad_y in a turn, and whether there is one.
-__device__ __forceinline__ unsigned int own_span(int turn, int thread) {
-  return turn * kUnitThreads + thread % kUnitThreads;
-}
-
 // Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
 // row ends within the span.
 __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int kd,
@@ -143,7 +146,6 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
     const Pixel place = is_input ? input_pixel(span, tile, planes, in_h, in_w)
                                  : window_pixel(span - kInputSpans, source, tile, planes, in_h, out_h, out_w);
     bool is_inside = place.is_inside;
-    bool counts = false;
     long long offset = 0;
     if constexpr (kDeep) {
       const int plane = tile.image + place.image;
@@ -151,10 +153,6 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
       const int iz = plane % in_d;
       const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
       is_inside = is_inside && (is_input || (oz >= 0 && oz < out_d));
-      if constexpr (P::sums_bias) {
-        counts = !is_input && (span - kInputSpans) % kPlaneSpans / kWindowRowSpans < P::tile_rows &&
-                 (kd < kPeriodD || iz + kStepD >= in_d);
-      }
       offset = is_input ? offset_in_volume(place, volume, iz, P::in_channels, in_d, in_h, in_w)
                         : offset_in_volume(place, volume, oz, P::out_channels, out_d, out_h, out_w);
     } else {
@@ -162,13 +160,9 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
           is_input ? offset_of(place, P::in_channels, in_h, in_w) : offset_of(place, P::out_channels, out_h, out_w);
     }
     unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * kElementBytes : kOutside;
-    if (is_input ? kInputSpan > 1 && !kInputIsEven : kWindowSpan > 1 && !kWindowIsEven) {
+    if (!kPlanar && (is_input ? kInputSpan > 1 && !kInputIsEven : kWindowSpan > 1 && !kWindowIsEven)) {
       const bool is_cut = place.column + 1 == (is_input ? in_w : out_w);
       found |= is_inside && is_cut ? 1 : 0;
-    }
-    if constexpr (P::sums_bias) {
-      const bool is_last = tile.column + P::tile_columns >= in_w;
-      found |= is_inside && counts ? kCounts | (is_last ? kCountsAll : 0) : 0;
     }
     if constexpr (kShort) {
       *reinterpret_cast<unsigned int*>(table + span * 4) = static_cast<unsigned int>(found);
@@ -202,14 +196,24 @@ __device__ __forceinline__ const Element* window_of(const Source& source, int im
 
 // ---- Asynchronous copies ----
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
-  if (P::copy_bytes == 16) {
+// One asynchronous copy of 4, 8 or 16 bytes: `bytes` from memory, and zeros for the rest of it.
+__device__ __forceinline__ void copy(void* to, const Element* from, const int whole, int bytes) {
+  if (whole == 16) {
     async_copy_16(to, from, bytes);
-  } else if (P::copy_bytes == 8) {
+  } else if (whole == 8) {
     async_copy_8(to, from, bytes);
   } else {
     async_copy_4(to, from, bytes);
+  }
+}
+
+// Copies a span of some adjacent channels of a planar stage, which are `step` apart in memory.
+__device__ __forceinline__ void copy_run(const int channels, unsigned char* to, const int channel_pitch,
+                                         const Element* from, const long long step, const int whole, bool is_inside,
+                                         int left, const bool is_whole) {
+#pragma unroll
+  for (int c = 0; c < channels; ++c) {
+    copy(to + c * channel_pitch, from + c * step, whole, is_inside && (is_whole || c < left) ? whole : 0);
   }
 }
 
@@ -219,46 +223,64 @@ constexpr int kCopiedWindows = kCopiesWindow ? kWindowBatch : 0;
 
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
 __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, int image,
-                                           const unsigned char* table, int batch_index, int thread, const int in_h,
-                                           const int in_w, const int out_h, const int out_w) {
+                                           const unsigned char* table, int batch_index, int thread, const int in_d,
+                                           const int in_h, const int in_w, const int out_d, const int out_h,
+                                           const int out_w) {
   const Element* x = input_of(source, image, in_h, in_w);
   const Element* grad_y = window_of(source, image, out_h, out_w);
+  const long long input_step = P::channels_last ? 1 : static_cast<long long>(in_h) * in_w * in_d;
+  const long long window_step = P::channels_last ? 1 : static_cast<long long>(out_h) * out_w * out_d;
   // All offsets come from shared memory first, so that no copy waits for its own.
   unsigned long long offsets[kBatch];
 #pragma unroll
   for (int i = 0; i < kCopiedInputs; ++i) {
     const int turn = batch_index * kInputBatch + i;
-    if (is_piece(turn, thread, kInputBatch * kInputBatches, kInputPixels, kInputPieces)) {
-      offsets[i] = pixel_offset(table, pixel_of(turn, thread, kInputPixels, kInputPieces));
+    if (is_piece(turn, thread, kInputBatch * kInputBatches, kInputSpans, kInputPieces)) {
+      offsets[i] = pixel_offset(table, pixel_of(turn, thread, kInputSpans, kInputPieces));
     }
   }
 #pragma unroll
   for (int i = 0; i < kCopiedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowPixels, kWindowPieces)) {
-      offsets[kInputBatch + i] =
-          pixel_offset(table, kInputPixels + pixel_of(turn, thread, kWindowPixels, kWindowPieces));
+    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowPieces)) {
+      offsets[kInputBatch + i] = pixel_offset(table, kInputSpans + pixel_of(turn, thread, kWindowSpans, kWindowPieces));
     }
   }
 #pragma unroll
   for (int i = 0; i < kCopiedInputs; ++i) {
     const int turn = batch_index * kInputBatch + i;
-    if (is_piece(turn, thread, kInputBatch * kInputBatches, kInputPixels, kInputPieces)) {
-      const int piece = piece_of(turn, thread, kInputPixels, kInputPieces);
-      const bool any = offsets[i] != kOutside && (kGroupIn % P::block_in == 0 || piece * kCopy < source.ins);
-      copy(to + input_place(pixel_of(turn, thread, kInputPixels, kInputPieces), piece),
-           at_pixel(x + piece * kCopy, offsets[i]), any ? kCopy * kElementBytes : 0);
+    if (is_piece(turn, thread, kInputBatch * kInputBatches, kInputSpans, kInputPieces)) {
+      const int piece = piece_of(turn, thread, kInputSpans, kInputPieces);
+      const unsigned int span = pixel_of(turn, thread, kInputSpans, kInputPieces);
+      if constexpr (kPlanar) {
+        const int channel = piece * kInputRun;
+        copy_run(kInputRun, to + input_place(span * kInputSpan, piece), kInputChannelPitch,
+                 at_pixel(x + channel * input_step, offsets[i]), input_step, kInputCopy * kElementBytes,
+                 offsets[i] != kOutside, source.ins - channel, kGroupIn % P::block_in == 0);
+      } else {
+        const bool any = offsets[i] != kOutside && (kGroupIn % P::block_in == 0 || piece * kCopy < source.ins);
+        copy(to + input_place(span, piece), at_pixel(x + piece * kCopy, offsets[i]), P::copy_bytes,
+             any ? kCopy * kElementBytes : 0);
+      }
     }
   }
 #pragma unroll
   for (int i = 0; i < kCopiedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowPixels, kWindowPieces)) {
+    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowPieces)) {
       const unsigned long long offset = offsets[kInputBatch + i];
-      const int piece = piece_of(turn, thread, kWindowPixels, kWindowPieces);
-      const bool any = offset != kOutside && (kGroupOut % P::block_out == 0 || piece * kCopy < source.outs);
-      copy(to + window_place(pixel_of(turn, thread, kWindowPixels, kWindowPieces), piece),
-           at_pixel(grad_y + piece * kCopy, offset), any ? kCopy * kElementBytes : 0);
+      const int piece = piece_of(turn, thread, kWindowSpans, kWindowPieces);
+      const unsigned int span = pixel_of(turn, thread, kWindowSpans, kWindowPieces);
+      if constexpr (kPlanar) {
+        const int channel = piece * kWindowRun;
+        copy_run(kWindowRun, to + window_place(kRowsAreWhole ? spanned_pixel(span, 0) : static_cast<int>(span), piece),
+                 kWindowChannelPitch, at_pixel(grad_y + channel * window_step, offset), window_step,
+                 kWindowCopy * kElementBytes, offset != kOutside, source.outs - channel, kGroupOut % P::block_out == 0);
+      } else {
+        const bool any = offset != kOutside && (kGroupOut % P::block_out == 0 || piece * kCopy < source.outs);
+        copy(to + window_place(span, piece), at_pixel(grad_y + piece * kCopy, offset), P::copy_bytes,
+             any ? kCopy * kElementBytes : 0);
+      }
     }
   }
 }
@@ -394,19 +416,12 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, i
 #pragma unroll
   for (int i = 0; i < kLoadedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    const bool is_there = P::sums_bias
-                              ? own_span(turn, thread) < kWindowSpans
-                              : is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits);
-    const int channel =
-        (P::sums_bias ? thread / kUnitThreads : piece_of(turn, thread, kWindowSpans, kWindowUnits)) * kVector;
+    const bool is_there = is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits);
+    const int channel = piece_of(turn, thread, kWindowSpans, kWindowUnits) * kVector;
     const unsigned long long offset =
-        is_there
-            ? pixel_offset(table, kInputSpans + (P::sums_bias ? own_span(turn, thread)
-                                                              : pixel_of(turn, thread, kWindowSpans, kWindowUnits)))
-            : kOutside;
-    load_turn(words[kInputBatch + i], grad_y + channel * window_step, P::sums_bias ? without_counts(offset) : offset,
-              P::wide_out, kWindowSpan, kWindowIsEven, source.outs - channel, kGroupOut % P::block_out == 0,
-              window_step);
+        is_there ? pixel_offset(table, kInputSpans + pixel_of(turn, thread, kWindowSpans, kWindowUnits)) : kOutside;
+    load_turn(words[kInputBatch + i], grad_y + channel * window_step, offset, P::wide_out, kWindowSpan, kWindowIsEven,
+              source.outs - channel, kGroupOut % P::block_out == 0, window_step);
   }
 }
 
@@ -464,61 +479,9 @@ __device__ __forceinline__ void store_span(unsigned char* first, unsigned char* 
   }
 }
 
-// A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether
-// the window has it.
-__device__ __forceinline__ int spanned_pixel(unsigned int span, const int column) {
-  const unsigned int of_plane = span % kPlaneSpans;
-  const int of_row = static_cast<int>(of_plane % kWindowRowSpans) * 2 + column - kSpanShift;
-  const int plane = kPlanesW == 2 ? (column + kSpanShift) % 2 : of_row % kPlanesW;
-  const int position = kPlanesW == 2 ? static_cast<int>(of_plane % kWindowRowSpans) + (column - kSpanShift - plane) / 2
-                                     : of_row / kPlanesW;
-  return (static_cast<int>(span / kPlaneSpans) * kPlanesW + plane) * kPlanePixels +
-         static_cast<int>(of_plane / kWindowRowSpans) * kWindowPitch + position;
-}
-__device__ __forceinline__ bool is_spanned(unsigned int span, const int column) {
-  const int of_row = static_cast<int>(span % kWindowRowSpans) * 2 + column - kSpanShift;
-  return (kSpanShift == 0 || column == 1 || of_row >= 0) &&
-         ((kSpannedColumns + kSpanShift) % 2 == 0 || column == 0 || of_row < kSpannedColumns);
-}
-
-// A thread's sums of grad_y: of the channels of its unit.
-using BiasSums = float[kWords];
-
-// A channel of a position that a turn has brought.
-__device__ __forceinline__ float brought_value(const Word (&words)[P::span][kWords], const int position, const int c) {
-  if constexpr (kSplit) {
-    return words[position][c];
-  } else if constexpr (kElementBytes == 4) {
-    return __uint_as_float(words[position][c]);
-  } else if constexpr (kWindowSpan > 1 && kWindowIsEven) {
-    return widen(static_cast<Element>(position == 0 ? words[0][c] & 0xffffu : words[0][c] >> 16));
-  } else {
-    return widen(static_cast<Element>(words[position][c]));
-  }
-}
-
-// Adds up those positions of a turn that count.
-__device__ __forceinline__ void sum_turn(BiasSums& sums, const Word (&words)[P::span][kWords], unsigned int span,
-                                         unsigned long long offset) {
-  if (offset != kOutside && (offset & kCounts) != 0) {
-    const bool all = (offset & kCountsAll) != 0;
-    const int of_row = static_cast<int>(span % kWindowRowSpans) * kWindowSpan - kSpanShift;
-#pragma unroll
-    for (int position = 0; position < kWindowSpan; ++position) {
-      if ((all || of_row + position < (kWindowSpan > 1 ? kPlanesW : 1) * P::tile_columns) &&
-          (kWindowSpan == 1 || is_spanned(span, position))) {
-#pragma unroll
-        for (int c = 0; c < kWords; ++c) {
-          sums[c] += brought_value(words, position, c);
-        }
-      }
-    }
-  }
-}
-
 // Writes a batch to its stage.
-__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, BiasSums& sums,
-                                            const unsigned char* table, int batch_index, int thread) {
+__device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, int batch_index,
+                                            int thread) {
   const bool is_turned = thread / 4 % 2 == 1;
 #pragma unroll
   for (int i = 0; i < kLoadedInputs; ++i) {
@@ -538,14 +501,9 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 #pragma unroll
   for (int i = 0; i < kLoadedWindows; ++i) {
     const int turn = batch_index * kWindowBatch + i;
-    if (P::sums_bias ? own_span(turn, thread) < kWindowSpans
-                     : is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits)) {
-      const int unit = P::sums_bias ? thread / kUnitThreads : piece_of(turn, thread, kWindowSpans, kWindowUnits);
-      const unsigned int span =
-          P::sums_bias ? own_span(turn, thread) : pixel_of(turn, thread, kWindowSpans, kWindowUnits);
-      if constexpr (P::sums_bias) {
-        sum_turn(sums, words[kInputBatch + i], span, pixel_offset(table, kInputSpans + span));
-      }
+    if (is_piece(turn, thread, kWindowBatch * kWindowBatches, kWindowSpans, kWindowUnits)) {
+      const int unit = piece_of(turn, thread, kWindowSpans, kWindowUnits);
+      const unsigned int span = pixel_of(turn, thread, kWindowSpans, kWindowUnits);
       const float* own_scales = scales + (P::block_in + unit * kVector);
       if constexpr (kWindowSpan == 1) {
         store_unit(to + window_place(span, unit), kWindowPartBytes, words[kInputBatch + i][0], own_scales, P::wide_out);

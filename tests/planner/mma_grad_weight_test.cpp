@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -103,9 +104,35 @@ TEST(PlanMmaGradWeight, RowsOfNchwAreReadByTwoPositionsAndTogetherWhereTheyAreEv
   };
   EXPECT_EQ(integer(of("input 8x128x128; dtype f16"), "span"), 2);
   EXPECT_EQ(of("input 8x128x128; dtype f16").alignment, 4);
-  EXPECT_EQ(of("input 8x128x128; compute tf32").alignment, 8);
   EXPECT_EQ(of("input 8x128x127; dtype f16").alignment, 2);
   EXPECT_EQ(of("input 8x128x?; dtype f16").alignment, 2);
+}
+
+TEST(PlanMmaGradWeight, RowsOfTf32AreCopiedAsTheyLie) {
+  const auto of = [](const std::string& rest) {
+    return kMmaGradWeight.plans(weights_of("64 -> 64; kernel 3x3; compute tf32; " + rest, "sm_80")).value().front();
+  };
+  EXPECT_EQ(integer(of("input 8x128x128"), "copy_bytes"), 16);
+  EXPECT_EQ(of("input 8x128x128").alignment, 16);
+  EXPECT_EQ(of("padding 1x1; input 8x126x126").alignment, 8);
+  EXPECT_EQ(of("stride 2x2; input 8x127x127").alignment, 4);
+  EXPECT_EQ(of("input 8x128x?").alignment, 4);
+}
+
+TEST(PlanMmaGradWeight, FragmentsAreAddedUpForTheBiasWhereTapsReadEachOutputOnce) {
+  const auto of = [](const std::string& rest) {
+    return kMmaGradWeight.plans(weights_of("64 -> 64; bias; input 8x128x128; " + rest, "sm_80")).value().front();
+  };
+  const auto sums = [](const Plan& plan) {
+    const auto reads = std::ranges::count(plan.launch.kernels, "sum_channels", &KernelPlan::function);
+    EXPECT_EQ(reads, flag(plan, "sums_bias") ? 0 : 1);
+    return flag(plan, "sums_bias");
+  };
+  EXPECT_TRUE(sums(of("kernel 2x2; stride 2x2; dtype f16; layout nhwc")));
+  EXPECT_TRUE(sums(of("kernel 3x3; stride 2x2; padding 1x1; compute tf32")));
+  EXPECT_TRUE(sums(of("kernel 3x3; padding 1x1; compute f32x3")));
+  EXPECT_FALSE(sums(of("kernel 3x3; dtype f16")));  // outputs beside the input's last position
+  EXPECT_FALSE(sums(of("kernel 2x2; stride 2x2; compute tf32; layout nhwc")));  // its fragments are rounded
 }
 
 TEST(PlanMmaGradWeight, TakesTapsOfThreeAxes) {

@@ -155,7 +155,7 @@ TemplateFacts facts_of_mma_grad_weight() {
                .unseen = 9,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 1, warps_k "
                         "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 2, bias_slices 2"},
-              {.name = "mma_grad_weight_registers",
+              {.name = "mma_grad_weight_rows",
                .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute tf32; "
                         "directions grad_weight",
                .least_mutants = 15,
@@ -198,12 +198,19 @@ TemplateFacts facts_of_mma_grad_weight() {
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
               {.name = "mma_grad_weight_bias",
-               .layer = "conv_transpose3d 12 -> 16; kernel 3x3x3; stride 2x2x2; padding 0x1x1; bias; input 2x3x5x21; "
+               .layer = "conv_transpose3d 12 -> 16; kernel 3x3x3; stride 2x2x2; padding 1x1x1; bias; input 2x3x5x21; "
                         "dtype f16; directions grad_weight",
                .least_mutants = 15,
                .unseen = 5,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "2, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 2, bias_slices 6, sums_bias 1"},
+              {.name = "mma_grad_weight_bias_of_rows",
+               .layer = "conv_transpose2d 20 -> 16; kernel 3x3; stride 2x2; padding 1x1; output_padding 1x1; bias; "
+                        "input 3x5x8; compute tf32; directions grad_weight",
+               .least_mutants = 15,
+               .unseen = 5,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "1, tile_rows 4, tile_columns 8, strip 2, stages 3, slices 2, bias_slices 2, sums_bias 1"},
               {.name = "mma_grad_weight_x_through_registers",
                .layer = "conv_transpose2d 3 -> 16; kernel 3x3; stride 2x2; padding 1x1; input 3x5x9; dtype f16; layout "
                         "nhwc; directions grad_weight",
@@ -241,9 +248,9 @@ TemplateFacts facts_of_mma_grad_weight() {
           },
       .nan_gradients =
           {
-              {.name = "mma_grad_weight_registers",
+              {.name = "mma_grad_weight_rows",
                .rest = "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x?x?; bias",
-               .copy_bytes = 0},
+               .copy_bytes = 16},
               {.name = "mma_grad_weight_pixels",
                .rest = "20 -> 16; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc",
                .copy_bytes = 16},

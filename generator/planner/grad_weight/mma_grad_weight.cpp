@@ -38,9 +38,8 @@ constexpr std::int64_t kOtherRegisters = 44;      // of a thread, beside accumul
 constexpr std::int64_t kMostSplitOfTuring = 256;  // where products have half the terms; with more ptxas spills
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
-constexpr double kSumInstructions = 8;       // of a turn, to find what it adds up of grad_y
-constexpr std::int64_t kSumRegisters = 4;    // of a thread, beside its sums of grad_y
-constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
+constexpr double kRunInstructions = 40, kRunCopy = 2;  // of a turn of planar stages, and of each of its copies
+constexpr std::int64_t kLeastOfVolumes = 4;            // channels of groups, which no others make products of
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1),
@@ -55,7 +54,7 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceB
                    kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
                    kStageBytes, kSpans, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment,
                    kVector, kParts, kInputSpan, kWindowSpan, kInputIsEven, kWindowIsEven, kSpannedColumns, kScanTiles,
-                   kScanSharedBytes, kScannedChannels, kWindowUnits, kInTiles, kTapGroups);
+                   kScanSharedBytes, kScannedChannels, kTapGroups, kRowsAreWhole, kPlanar, kInputRun, kWindowRun);
 
 bool splits(const Facts& f) {
   return grad_weight::splits(f.layer);
@@ -64,11 +63,17 @@ double products_of_value(const Facts& f) {
   return splits(f) ? grad_weight::kSplitProducts : 1;
 }
 
-/// How x and grad_y are brought: by the largest asynchronous copies that the pixels' channels allow. Through registers
-/// where they allow none, where channels come first, where values are split, and where there are no such copies; there
-/// whole units of channels, where these are adjacent, or two adjacent positions.
+/// How x and grad_y are brought: by the largest asynchronous copies that the pixels' channels allow, or of tf32 those
+/// of rows of NCHW, whose elements are words of fragments as they lie. Through registers where they allow none, where
+/// values are split, and where there are no such copies; there whole units of channels, where these are adjacent, or
+/// two adjacent positions.
 void choose_copies(const Facts& f, Block& b) {
-  const bool by_copies = f.channels_last && !splits(f) && f.target.features.has(Feature::kCpAsync);
+  const bool can_copy = !splits(f) && f.target.features.has(Feature::kCpAsync);
+  const bool by_copies = can_copy && f.channels_last;
+  if (can_copy && !f.channels_last && f.layer.compute == Compute::kTf32) {
+    b.copy_bytes = 16;  // at the most
+    return;
+  }
   const auto widest = [&](std::int64_t channels) { return by_copies ? std::gcd(channels * f.bytes, 16) : 0; };
   constexpr std::int64_t kLeastCopy = 4;
   const std::int64_t in = widest(f.group_in), out = widest(f.group_out);
@@ -91,6 +96,7 @@ std::int64_t tiles_of(const Facts& f, const Block& b) {
 struct Brought {
   double turns = 0;         // of warps
   double copied_bytes = 0;  // by asynchronous copies; 0: through registers
+  std::int64_t run = 0;     // copies of a turn of planar stages
   bool is_wide = false;
   std::int64_t span = 1;          // positions of a turn
   bool is_even = false;           // whether a span is one load of a channel
@@ -106,6 +112,14 @@ struct BroughtWork {
   double instructions = 0;
 };
 BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
+  if (b.run > 0) {
+    // Each copy is a wavefront where it is of words, of which lanes have adjacent ones.
+    const double copies = b.turns * static_cast<double>(b.run);
+    const double bytes = static_cast<double>(b.row_elements * f.bytes);
+    return {.wavefronts = std::max(copies, b.copied_bytes / f.factors.mma_grad_weight_copied),
+            .waste = std::max(32.0, bytes) / (bytes / b.apart),
+            .instructions = b.turns * kRunInstructions + copies * kRunCopy};
+  }
   if (b.copied_bytes > 0) {
     // 16 bytes of each lane are copied, and written again where they are rounded.
     const double rounded = f.layer.compute == Compute::kTf32 ? 1 : 0;
@@ -152,10 +166,11 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const bool tf32 = f.layer.compute == Compute::kTf32;
   // Of images that are read by columns of tiles each row is a run of its own.
   const bool whole = b.tile_columns >= f.sizes.extents[kWidth];
-  const bool spanned = c[kWindowSpan] > 1;
+  const bool spanned = c[kRowsAreWhole] != 0, planar = c[kPlanar] != 0;
   const BroughtWork input = work_of(f,
                                     {.turns = c.number(kInputTurns) * warps,
                                      .copied_bytes = b.copy_bytes > 0 && b.copies_in ? c.number(kInputBytes) : 0,
+                                     .run = planar ? c[kInputRun] : 0,
                                      .is_wide = b.wide_in,
                                      .span = c[kInputSpan],
                                      .is_even = c[kInputIsEven] != 0,
@@ -166,6 +181,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
       work_of(f,
               {.turns = c.number(kWindowTurns) * warps,
                .copied_bytes = b.copy_bytes > 0 && b.copies_out ? c.number(kWindowBytes) : 0,
+               .run = planar ? c[kWindowRun] : 0,
                .is_wide = b.wide_out,
                .span = c[kWindowSpan],
                .is_even = c[kWindowIsEven] != 0,
@@ -178,22 +194,27 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double memory_waste = narrow ? std::max(1.0, 64 / static_cast<double>(b.tile_columns * f.bytes)) : 1;
   // Totals of values that are split: three instructions for an accumulator each 16 steps.
   const double promoted = splits(f) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
-  // Each value of grad_y that a turn brings is added up; those of 16 bits are converted first.
-  const double summed =
-      b.sums_bias ? c.number(kWindowTurns) * warps *
-                        (kSumInstructions + c.number(kWindowSpan) * c.number(kVector) * (f.bytes == 2 ? 2 : 1))
-                  : 0;
+  // B fragments of as many taps as a plane of the stride has are added up: in tf32 by two instructions, else by
+  // products with ones.
+  const double summed = b.sums_bias ? c.number(kOwnStrips) * static_cast<double>(b.strip * b.warps_out * b.warps_k) *
+                                          c.number(kWarpOutTiles) * c.number(kParts) *
+                                          static_cast<double>(f.rows.stride * f.columns.stride)
+                                    : 0;
   const auto slices = static_cast<double>(b.slices);
   const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
   const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
   // Four schedulers share the warps; the one with the most is the last.
   const double uneven = std::ceil(warps * at_once / 4) * 4 / (warps * at_once);
   const StageWork stage = {
-      .tensor_cycles = uneven * products * f.target.sm.mma_cycles,
+      .tensor_cycles = uneven * (products + (tf32 ? 0 : summed)) * f.target.sm.mma_cycles,
       .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + input.wavefronts + window.wavefronts,
       .instructions = uneven *
-                      (products + loads / (tf32 ? 1 : 4) + input.instructions + window.instructions + promoted +
-                       summed + std::ceil(c.number(kSpans) / 32) * f.factors.mma_grad_weight_pixel) /
+                      (products +
+                       loads * (planar ? 2
+                                : tf32 ? 1
+                                       : 0.25) +
+                       input.instructions + window.instructions + promoted + summed * (tf32 ? 2 : 1) +
+                       std::ceil(c.number(kSpans) / 32) * f.factors.mma_grad_weight_pixel) /
                       4,
       .l2_bytes = input.waste * c.number(kInputBytes) + std::min(window.waste, 8.0) * c.number(kWindowBytes)};
   const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
@@ -206,7 +227,13 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                        outputs * f.factors.mma_grad_weight_output / 128 +
                        stored_sectors(f, b, outputs) * 32 / f.target.sm.l2_bytes_per_cycle;
   const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
-  return call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
+  // Without sums another kernel reads grad_y once more for the gradient of the bias.
+  const double bias_seconds =
+      f.layer.bias && !b.sums_bias
+          ? static_cast<double>(f.shape.output_elements * f.bytes) / f.target.bytes_per_second + f.target.launch_seconds
+          : 0;
+  return bias_seconds +
+         call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
                           .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
                           .waves = std::ceil(blocks),
                           .wave_cycles = block,
@@ -223,7 +250,9 @@ std::int64_t registers_of(const Block& b, Constants& c) {
   const std::int64_t fragments = 4 * c[kParts] * (b.strip * c[kWarpInTiles] + (kept + 1) * c[kWarpOutLoads]);
   // Where values are split: accumulators of both parts, and totals.
   const std::int64_t sums = (c[kParts] == 2 ? 3 : 1) * c[kAccumulators];
-  const std::int64_t bias = b.sums_bias ? c[kVector] + kSumRegisters : 0;
+  // Of tf32 one channel of each tile.
+  const std::int64_t of_tile = c[kPlanar] != 0 ? 2 : 2 + 4 * c[kParts];
+  const std::int64_t bias = b.sums_bias ? of_tile * c[kWarpOutTiles] : 0;
   return round_up(sums + fragments + c[kBatchWords] + bias + kOtherRegisters, 8);
 }
 
@@ -341,21 +370,18 @@ bool choose_strip(const Facts& f, Block& b, std::int64_t most) {
   return false;
 }
 
-/// Whether a tap of the axis reads each output: then those that the tiles bring are all.
-bool are_all_read(const Axis& axis) {
-  return axis.padding.before >= 0 && axis.output_padding <= axis.padding.after && axis.kernel >= axis.stride &&
-         (axis.dilation == 1 || axis.stride == 1);
+/// Whether as many taps of the axis as its stride, from the padding on, read each output once.
+bool are_read_once(const Axis& axis) {
+  return axis.dilation == 1 && axis.padding.before >= 0 && axis.padding.before + axis.stride <= axis.kernel &&
+         axis.kernel + axis.output_padding - 2 * axis.padding.before <= axis.stride;
 }
 
-/// Whether blocks can add up grad_y as they bring it: of volumes with channels first, whose values each come once to
-/// the blocks of a tap along the depth.
+/// Whether blocks can add up the B fragments of such taps. Those of tf32 are rounded but in planar stages.
 bool can_sum_bias(const Facts& f, const Block& b) {
-  const Axis& depth = f.layer.axes[kDepth];
   Constants& c = f.of(b);
-  return f.layer.bias && f.layer.dimensions == 3 && !f.channels_last && b.copy_bytes == 0 && are_all_read(f.rows) &&
-         are_all_read(f.columns) && are_all_read(depth) && (depth.dilation == 1 || depth.kernel == 1) &&
-         b.taps_h == f.rows.kernel && b.taps_w == f.columns.kernel && c[kInTiles] == 1 && c[kTapGroups] == 1 &&
-         c[kThreads] % c[kWindowUnits] == 0 && c[kThreads] >= b.block_out;
+  return f.layer.bias && !b.along_row && are_read_once(f.rows) && are_read_once(f.columns) &&
+         are_read_once(symmetric(f.layer.axes[kDepth])) && c[kTapGroups] == 1 && c[kThreads] >= b.block_out &&
+         (f.layer.compute != Compute::kTf32 || c[kPlanar] != 0);
 }
 
 /// A block with its channels, taps and warps, with the best positions.
@@ -363,23 +389,21 @@ struct Found {
   Block best;
   double least = 0;  // 0: none
 
-  /// Whether stages of it fit, with sums of grad_y or without them: then another kernel reads it once more.
+  /// Whether stages of it fit, with sums of grad_y or without them.
   bool add(const Facts& f, Block& tile) {
-    const auto bias_bytes = static_cast<double>(f.shape.output_elements * f.bytes);
-    const bool fits =
-        keep(f, tile, f.layer.bias ? bias_bytes / f.target.bytes_per_second + f.target.launch_seconds : 0);
+    const bool fits = keep(f, tile);
     if (fits && can_sum_bias(f, tile)) {
       Block sums(tile);
       sums.sums_bias = true;
-      keep(f, sums, 0);
+      keep(f, sums);
     }
     return fits;
   }
 
-  bool keep(const Facts& f, Block& tile, double more_seconds) {
+  bool keep(const Facts& f, Block& tile) {
     const bool fits = choose_stages(f, tile);
     if (fits) {
-      const double seconds = choose_slices(f, tile) + more_seconds;
+      const double seconds = choose_slices(f, tile);
       if (tile.sums_bias) {
         tile.bias_slices = tile.slices * f.layer.axes[kDepth].kernel;
       }

@@ -1,5 +1,5 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; bias; dtype f16; compute f16; layout nhwc; directions grad_weight
-// grad_weight for sm_80. Template mma_grad_weight: a block makes 1x4 taps of 128 by 64 channels; 27 slices; 146.1 KiB shared.
+// grad_weight for sm_80. Template mma_grad_weight: a block makes 4x4 taps of 128 by 8 channels; 13 slices; 136.5 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -12,22 +12,19 @@
 //   tensor grad_y: 8388608 elements, read, 16-byte aligned
 //     shape (N 128, H 32, W 32, Cout 64), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
-//   region partial: 14155776 bytes, sums of slices of the positions
-//   region partial_bias: 55296 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54
-//     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
-//     grid 108; block 512; shared 149568
+//   region partial: 6815744 bytes, sums of slices of the positions
+//   region partial_bias: 3328 bytes, sums of slices of grad_y's positions
+//   kernel convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a
+//     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, float* partial_bias, int batch
+//     grid 104; block 256; shared 139744
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 149568)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 149568)
-//   kernel convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_channels
-//     arguments const unsigned short* grad_y, float* partial_bias, int batch
-//     grid 432; block 256; shared 8192
-//   kernel convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_add
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 139744)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 139744)
+//   kernel convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source {
+namespace convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source {
 
 // ---- Device primitives ----
 
@@ -45,15 +42,6 @@ __device__ __forceinline__ unsigned int shared_address(const void* to) {
   return __cvta_generic_to_shared(to);
 }
 
-// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
-__device__ __forceinline__ uint4 load_constant_16(const void* from) {
-  uint4 value;
-  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "l"(from));
-  return value;
-}
-
 // Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
 __device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
@@ -68,12 +56,20 @@ __device__ __forceinline__ void async_copy_commit() {
 // Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
 __device__ __forceinline__ void async_copy_wait(int pending) {
   switch (pending) {
-    case 2:
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
+    case 1:
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
       break;
     default:
       __trap();
   }
+}
+
+// Reads two matrices, transposed.
+__device__ __forceinline__ void matrix_load_x2_transposed(unsigned int (&values)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(values[0]), "=r"(values[1])
+               : "r"(shared_address(row))
+               : "memory");
 }
 
 // Reads four matrices, transposed.
@@ -93,12 +89,6 @@ __device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
 // Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
 __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
   unsigned short bits;
@@ -115,28 +105,22 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
 constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
-constexpr int kThreads = 512;
+constexpr int kThreads = 256;
 constexpr int kWarpIn = 32;
-constexpr int kInputPixels = 64;
-constexpr int kPlanePixels = 68;
+constexpr int kPlanePixels = 153;
 constexpr int kInputPixelPitch = 272;
-constexpr int kWindowPixelPitch = 144;
-constexpr int kWindowRowSpans = 17;
-constexpr int kPlaneSpans = 68;
-constexpr int kInputSpans = 64;
-constexpr int kSpans = 200;
-constexpr int kTapPitch = 72;
-constexpr int kChannelPitch = 296;
+constexpr int kPlaneSpans = 153;
+constexpr int kInputSpans = 128;
+constexpr int kSpans = 740;
+constexpr int kChannelPitch = 168;
 constexpr unsigned long long kOutside = 0xfffffff0ull;
-constexpr int kBiasThreads = 256;
-constexpr int kBiasChannels = 32;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 17408;
-constexpr int kStageBytes = 36992;
-constexpr int kTableBytes = 800;
-constexpr int kTableOffset = 147968;
+constexpr int kInputBytes = 34816;
+constexpr int kStageBytes = 44608;
+constexpr int kTableBytes = 2960;
+constexpr int kTableOffset = 133824;
 
 // ---- Tiles ----
 
@@ -152,13 +136,13 @@ struct Target {
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
-  const int tap_group = block % 4;
+  const int out_tile = block % 8;
   Target target;
-  target.slice = block / 4;
+  target.slice = block / 8;
   target.group = 0;
   target.first_in = 0;
-  target.first_out = 0;
-  target.first_kh = tap_group;
+  target.first_out = out_tile * 8;
+  target.first_kh = 0;
   target.first_kw = 0;
   return target;
 }
@@ -175,25 +159,25 @@ struct Tile {
 // Tiles of one column of tiles follow one another.
 __device__ __forceinline__ Tile tile_at(long long index, long long row_tiles) {
   const long long of_column = index % row_tiles;
-  const long long row = of_column * 4;
+  const long long row = of_column * 16;
   Tile tile;
-  tile.image = static_cast<int>(row / 16);
-  tile.row = static_cast<int>(row % 16);
-  tile.column = static_cast<int>(index / row_tiles) * 16;
+  tile.image = static_cast<int>(row / 17);
+  tile.row = static_cast<int>(row % 17);
+  tile.column = static_cast<int>(index / row_tiles) * 8;
   tile.left = row_tiles - 1 - of_column;
   return tile;
 }
 
 // The next one, without the divisions of 64 bits that finding it anew takes.
 __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
-  const int row = tile.row + 4;
-  tile.image += row / 16;
-  tile.row = row % 16;
+  const int row = tile.row + 16;
+  tile.image += row / 17;
+  tile.row = row % 17;
   --tile.left;
   if (tile.left < 0) {
     tile.image = 0;
     tile.row = 0;
-    tile.column += 16;
+    tile.column += 8;
     tile.left = row_tiles - 1;
   }
 }
@@ -218,31 +202,31 @@ __device__ __forceinline__ Source source_of(const unsigned short* __restrict__ x
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of(int turn, int thread) {
-  return turn * 32 + static_cast<unsigned int>(thread) / 16;
+  return turn * 16 + static_cast<unsigned int>(thread) / 16;
 }
 
 // The pixel, and the piece of its channels, that a thread brings in a turn. NCHW: adjacent threads bring adjacent
 // pixels, else pieces of one pixel.
 __device__ __forceinline__ unsigned int pixel_of_2(int turn, int thread) {
-  return turn * 64 + static_cast<unsigned int>(thread) / 8;
+  return turn * 256 + static_cast<unsigned int>(thread);
 }
 
 __device__ __forceinline__ unsigned int piece_of(int thread) {
   return static_cast<unsigned int>(thread) % 16;
 }
 
-__device__ __forceinline__ unsigned int piece_of_2(int thread) {
-  return static_cast<unsigned int>(thread) % 8;
+__device__ __forceinline__ unsigned int piece_of_2() {
+  return 0u;
 }
 
 // Whether there is such a piece, where threads have so many turns.
-__device__ __forceinline__ bool is_piece(int turn, int thread) {
-  return turn * kThreads + thread < 1024;
+__device__ __forceinline__ bool is_piece() {
+  return true;
 }
 
 // Whether there is such a piece, where threads have so many turns.
 __device__ __forceinline__ bool is_piece_2(int turn, int thread) {
-  return turn * kThreads + thread < 1088;
+  return turn * kThreads + thread < 612;
 }
 
 // Where a piece lies in a stage.
@@ -251,7 +235,7 @@ __device__ __forceinline__ int input_place(int pixel, int piece) {
 }
 
 __device__ __forceinline__ int window_place(int pixel, int piece) {
-  return kInputBytes + pixel * kWindowPixelPitch + piece * 16;
+  return kInputBytes + pixel * 16 + piece * 16;
 }
 
 // Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
@@ -265,28 +249,28 @@ struct Pixel {
 
 // How many images behind the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row) {
-  return row >= 16 ? 1 : 0;
+  return row >= 17 ? 1 : 0;
 }
 
 __device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile, int planes) {
-  const int row = tile.row + static_cast<int>(span / 16);
+  const int row = tile.row + static_cast<int>(span / 8);
   Pixel place;
   place.image = images_before(row);
-  place.row = row - place.image * 16;
-  place.column = tile.column + static_cast<int>(span % 16);
-  place.is_inside = tile.image + place.image < planes && place.column < 16;
+  place.row = row - place.image * 17;
+  place.column = tile.column + static_cast<int>(span % 8);
+  place.is_inside = tile.image + place.image < planes && place.row < 16 && place.column < 16;
   return place;
 }
 
-// The same of grad_y. A span is of all planes of a row.
+// The same of grad_y.
 __device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
   const int plane_index = static_cast<int>(span / kPlaneSpans);
   const unsigned int of_plane = span % kPlaneSpans;
-  const int row = tile.row + static_cast<int>(of_plane / kWindowRowSpans);
-  const int column = static_cast<int>(of_plane % kWindowRowSpans);
+  const int row = tile.row + static_cast<int>(of_plane / 9);
+  const int column = static_cast<int>(of_plane % 9);
   Pixel place;
   place.image = images_before(row);
-  place.row = (row - place.image * 16) * 2 + plane_index / 2 + source.origin_h;
+  place.row = (row - place.image * 17) * 2 + plane_index / 2 + source.origin_h;
   place.column = (tile.column + column) * 2 + plane_index % 2 + source.origin_w;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < 32 &&
                     static_cast<unsigned int>(place.column) < 32;
@@ -347,34 +331,52 @@ __device__ __forceinline__ const unsigned short* window_of(const Source& source,
 
 // ---- Asynchronous copies ----
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
+// One asynchronous copy of 4, 8 or 16 bytes: `bytes` from memory, and zeros for the rest of it.
 __device__ __forceinline__ void copy(void* to, const unsigned short* from, int bytes) {
   async_copy_16(to, from, bytes);
 }
 
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
 __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, int image,
-                                           const unsigned char* table, int batch_index, int thread) {
+                                           const unsigned char* table, int thread) {
   const unsigned short* x = input_of(source, image);
   const unsigned short* grad_y = window_of(source, image);
   // All offsets come from shared memory first, so that no copy waits for its own.
-  unsigned long long offsets[2];
-  if (is_piece(batch_index, thread)) {
-    offsets[0] = pixel_offset(table, pixel_of(batch_index, thread));
+  unsigned long long offsets[11];
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int turn = i;
+    if (is_piece()) {
+      offsets[i] = pixel_offset(table, pixel_of(turn, thread));
+    }
   }
-  if (is_piece_2(batch_index, thread)) {
-    offsets[1] = pixel_offset(table, kInputPixels + pixel_of_2(batch_index, thread));
+  #pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    const int turn = i;
+    if (is_piece_2(turn, thread)) {
+      offsets[8 + i] = pixel_offset(table, kInputSpans + pixel_of_2(turn, thread));
+    }
   }
-  if (is_piece(batch_index, thread)) {
-    const int piece = piece_of(thread);
-    const bool any = offsets[0] != kOutside;
-    copy(to + input_place(pixel_of(batch_index, thread), piece), at_pixel(x + piece * 8, offsets[0]), any ? 16 : 0);
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int turn = i;
+    if (is_piece()) {
+      const int piece = piece_of(thread);
+      const unsigned int span = pixel_of(turn, thread);
+      const bool any = offsets[i] != kOutside;
+      copy(to + input_place(span, piece), at_pixel(x + piece * 8, offsets[i]), any ? 16 : 0);
+    }
   }
-  if (is_piece_2(batch_index, thread)) {
-    const unsigned long long offset = offsets[1];
-    const int piece = piece_of_2(thread);
-    const bool any = offset != kOutside;
-    copy(to + window_place(pixel_of_2(batch_index, thread), piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
+  #pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    const int turn = i;
+    if (is_piece_2(turn, thread)) {
+      const unsigned long long offset = offsets[8 + i];
+      const int piece = piece_of_2();
+      const unsigned int span = pixel_of_2(turn, thread);
+      const bool any = offset != kOutside;
+      copy(to + window_place(span, piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
+    }
   }
 }
 
@@ -382,8 +384,12 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
 
 // One thread's accumulators: of each tap of its warp, tile of 16 input channels and tile of 8 output channels. Values
 // that are split have those of products of high parts, and of products of a high with a low part.
-using PartAccumulators = float[4][2][2][4];
+using PartAccumulators = float[16][2][1][4];
 using Accumulators = PartAccumulators[1];
+// A thread's sums of grad_y, of the warp's output channels: of tf32 of one channel of each tile, else products with
+// ones. And their totals, of one strip after the other.
+using BiasAccumulators = float[1][1][4];
+using BiasTotals = float[1][2];
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   mma_k16_f16(acc, a, b);
@@ -392,6 +398,8 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 struct Places {
   int input;
   int window[4];
+  int first_kw;  // of a warp that adds up grad_y, if it is one
+  bool sums;
 };
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
@@ -400,7 +408,7 @@ struct Places {
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
-  const int pixel = position / 16 * 64 + position % 16;
+  const int pixel = position / 8 * 64 + position % 8;
   return pixel * 272 + lane / 8 % 2 * 16;
 }
 
@@ -410,16 +418,19 @@ __device__ __forceinline__ int lane_place(int lane) {
 // lane / 4.
 __device__ __forceinline__ int lane_place_2(int lane) {
   const int position = lane % 16;
-  return position * 144 + lane / 16 * 16;
+  const int pixel = position / 8 * 72 + position % 8;
+  return pixel * 16 + lane / 16 * 16;
 }
 
-__device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out) {
+__device__ __forceinline__ Places places_of(int lane, int warp_in, bool sums) {
   Places places;
   places.input = lane_place(lane) + warp_in * 64;
-  const int window = kInputBytes + lane_place_2(lane) + warp_out * 32;
+  const int window = lane_place_2(lane) + 34816;
+  places.first_kw = 0;
+  places.sums = sums && warp_in == 0;
   #pragma unroll
   for (int column = 0; column < 4; ++column) {
-    places.window[column] = window + (column % 2 * kPlanePixels + column / 2) * kWindowPixelPitch;
+    places.window[column] = window + (column % 2 * kPlanePixels + column / 2) * 16;
   }
   return places;
 }
@@ -431,41 +442,86 @@ __device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned c
 
 // Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
 __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
-  matrix_load_x4_transposed(b, from);
+  unsigned int one[2];
+  matrix_load_x2_transposed(one, from);
+  b[0] = one[0];
+  b[1] = one[1];
+}
+
+// Whether the sums of grad_y take what a load of the strip brings, by its number among those of an outer tap: the rows
+// of the kernel from the padding on, as many as the stride, read each row of grad_y once.
+__device__ bool is_summed_row(int load) {
+  const int plane = load / 5;
+  const int row = plane + (2 - plane) / 2 * 2;
+  const int step = load % 5 - row / 2;
+  return step >= 0 && step < 4;
+}
+
+// The same of the kernel's columns.
+__device__ __forceinline__ bool is_summed_column(int kw) {
+  return kw >= 1 && kw < 3;
+}
+
+// Adds up loaded B fragments.
+__device__ __forceinline__ void sum_columns(BiasAccumulators& sums, const unsigned int (&b)[1][1][4]) {
+  const unsigned int words[2] = {b[0][0][0], b[0][0][1]};
+  const unsigned int ones[4] = {0x3c003c00u, 0x3c003c00u, 0x3c003c00u, 0x3c003c00u};
+  multiply_add(sums[0][0], ones, words);
+}
+
+// Adds a strip's sums to the totals.
+__device__ __forceinline__ void add_sums(BiasTotals& totals, const BiasAccumulators& sums) {
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    totals[0][i] += sums[0][0][i];
+  }
 }
 
 // Adds the products of a tap at one step.
 __device__ __forceinline__ void multiply_tap(Accumulators& acc, int tap, const unsigned int (&a)[1][2][4],
                                              const unsigned int (&b)[1][1][4]) {
+  const unsigned int high[2] = {b[0][0][0], b[0][0][1]};
   #pragma unroll
-  for (int out_tile = 0; out_tile < 2; ++out_tile) {
-    const unsigned int high[2] = {b[0][0][out_tile * 2], b[0][0][out_tile * 2 + 1]};
-    #pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
-      multiply_add(acc[0][tap][tile][out_tile], a[0][tile], high);
-    }
+  for (int tile = 0; tile < 2; ++tile) {
+    multiply_add(acc[0][tap][tile][0], a[0][tile], high);
   }
 }
 
 // Adds the products of a strip of a stage, which begins at `stage`.
-__device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned char* stage, const Places& places,
-                                               int strip) {
-  const unsigned char* input = stage + places.input + strip * 4352;
-  const unsigned char* window = stage + strip * 2448;
+__device__ __forceinline__ void multiply_strip(Accumulators& acc, BiasTotals& bias_totals, const unsigned char* stage,
+                                               const Places& places, int strip) {
+  const int row = strip * 4;
+  const unsigned char* input = stage + places.input + row * 2176;
+  const unsigned char* window = stage + row * 144;
   // taps (0 to 3, 0 to 3)
-  unsigned int a[1][1][2][4];
+  unsigned int a[4][1][2][4];
+  BiasAccumulators sums = {};
   #pragma unroll
   for (int outer = 0; outer < 4; ++outer) {
-    unsigned int b[1][1][1][4];
-    if (outer == 0) {
+    unsigned int b[10][1][1][4];
+    #pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      if (outer == 0) {
+        #pragma unroll
+        for (int tile = 0; tile < 2; ++tile) {
+          load_rows(a[step][0][tile], input + (step * 2176 + tile * 32));
+        }
+      }
       #pragma unroll
-      for (int tile = 0; tile < 2; ++tile) {
-        load_rows(a[0][0][tile], input + tile * 32);
+      for (int inner = 0; inner < 4; ++inner) {
+        const int load = inner % 2 * 5 + step + inner / 2;
+        if (step < 1 || inner + 2 >= 4) {
+          load_columns(b[load][0][0], window + places.window[outer] + (inner % 2 * 306 + (step + inner / 2) * 9) * 16);
+          if (is_summed_row(load) && places.sums && is_summed_column(places.first_kw + outer)) {
+            sum_columns(sums, b[load]);
+          }
+        }
+        const int tap = inner * 4 + outer;
+        multiply_tap(acc, tap, a[step], b[load]);
       }
     }
-    load_columns(b[0][0][0], window + places.window[outer]);
-    multiply_tap(acc, outer, a[0], b[0]);
   }
+  add_sums(bias_totals, sums);
 }
 
 // ---- Epilogue ----
@@ -474,16 +530,16 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
 __device__ __forceinline__ void store_channels(const float* sums, int first_channel, const Target& target,
                                                float* __restrict__ partial, int thread) {
   #pragma unroll 2
-  for (int i = thread; i < 8192; i += kThreads) {
-    const int stored = i / 256;
-    const int of_channel = i % 256;
-    const int tap = of_channel % 4;
-    const int out = of_channel / 4;
+  for (int i = thread; i < 4096; i += kThreads) {
+    const int stored = i / 128;
+    const int of_channel = i % 128;
+    const int tap = of_channel % 16;
+    const int out = of_channel / 16;
     const int ci = target.first_in + stored / 8 * kWarpIn + first_channel + stored % 8;
     const int co = target.first_out + out;
-    const int kh = target.first_kh;
-    const int kw = target.first_kw + tap;
-    const float sum = sums[stored * kChannelPitch + tap * kTapPitch + out];
+    const int kh = target.first_kh + tap / 4;
+    const int kw = target.first_kw + tap % 4;
+    const float sum = sums[stored * kChannelPitch + tap * 10 + out];
     const long long weight =
         (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
     partial[target.slice * kWeights + weight] = sum;
@@ -492,21 +548,27 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
 
 // Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.
 __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* sums, const Target& target,
-                                            float* __restrict__ partial, int warp_in, int warp_out, int thread) {
+                                            float* __restrict__ partial, int warp_in, int warp_k, int thread) {
   const int lane = thread % 32;
-  float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + warp_out * 16 + lane % 4 * 2;
+  float* own = sums + (warp_in * 8 + lane / 4) * kChannelPitch + lane % 4 * 2;
   #pragma unroll
   for (int half = 0; half < 4; ++half) {
     // of a tile of 16 input channels
-    __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
-    #pragma unroll
-    for (int tap = 0; tap < 4; ++tap) {
-      #pragma unroll
-      for (int column = 0; column < 2; ++column) {
-        float2* to = reinterpret_cast<float2*>(own + tap * kTapPitch + column * 8);
-        float2 sum =
-            make_float2(acc[tap][half / 2][column][half % 2 * 2], acc[tap][half / 2][column][half % 2 * 2 + 1]);
-        *to = sum;
+    #pragma unroll 1
+    for (int k = 0; k < 2; ++k) {
+      __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
+      if (warp_k == k) {
+        #pragma unroll
+        for (int tap = 0; tap < 16; ++tap) {
+          float2* to = reinterpret_cast<float2*>(own + (tap / 4 * 4 + tap % 4) * 10);
+          float2 sum = make_float2(acc[tap][half / 2][0][half % 2 * 2], acc[tap][half / 2][0][half % 2 * 2 + 1]);
+          if (k > 0) {
+            const float2 before = *to;
+            sum.x = before.x + sum.x;
+            sum.y = before.y + sum.y;
+          }
+          *to = sum;
+        }
       }
     }
     __syncthreads();
@@ -514,155 +576,34 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
   }
 }
 
-// ---- Kernels ----
-
-// Adds the elements of a vector.
-__device__ __forceinline__ void add_vector(float (&sums)[8], const uint4& vector) {
-  const unsigned int words[4] = {vector.x, vector.y, vector.z, vector.w};
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    sums[i] += half_to_float(static_cast<unsigned short>((words[i / 2] >> (i % 2 * 16)) & 0xffff));
+// Stores the block's sums of grad_y, of the plane tap's share: those of its warps are added in their order.
+__device__ __forceinline__ void store_bias(const BiasTotals& totals, float* shared, const Target& target,
+                                           float* __restrict__ partial_bias, int warp_in, int warp_share, int thread) {
+  const int lane = thread % 32;
+  float* own = shared + warp_share * 8;
+  __syncthreads();  // the results before have been stored
+  if (warp_in == 0 && lane < 4) {
+    own[lane * 2] = totals[0][0];
+    own[lane * 2 + 1] = totals[0][1];
   }
-}
-
-// A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of
-// NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of
-// a place, which are so many lanes.
-struct BiasPlaces {
-  long long next;
-  long long end;
-  long long image;
-  long long place;
-  long long in_image;
-  int step;
-};
-
-__device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
-  BiasPlaces places;
-  places.next = batch * 1024ll * slice / 216 + thread / 4;
-  places.end = batch * 1024ll * (slice + 1) / 216;
-  places.image = 0;
-  places.place = places.next;
-  places.in_image = 1024;
-  places.step = 64;
-  return places;
-}
-
-__device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, int thread) {
-  BiasPlaces places;
-  places.next = batch * 1024ll * slice / 216 + thread / 32;
-  places.end = batch * 1024ll * (slice + 1) / 216;
-  places.image = 0;
-  places.place = places.next;
-  places.in_image = 1024;
-  places.step = 8;
-  return places;
-}
-
-__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_places) {
-  places.next += places.step;
-  places.place += step_places;
-}
-
-// The first element of a place, from the thread's first channel on.
-__device__ __forceinline__ const unsigned short* at_place(const unsigned short* __restrict__ grad_y,
-                                                          const BiasPlaces& places, int channel) {
-  return grad_y + (places.place * 64 + channel);
-}
-
-// A thread's sums of one slice: of a channel, or of vectors.
-__device__ __forceinline__ float sum_elements(const unsigned short* __restrict__ grad_y, BiasPlaces places,
-                                              int channel) {
-  const long long step_places = static_cast<long long>(places.step);
-  float total = 0;
-  while (places.next < places.end) {
+  __syncthreads();
+  if (thread < 8) {
     float sum = 0;
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      if (places.next < places.end) {
-        sum += half_to_float(*at_place(grad_y, places, channel));
-      }
-      next_place(places, step_places);
+    #pragma unroll 4
+    for (int i = 0; i < 2; ++i) {
+      sum += shared[i * 8 + thread];
     }
-    total += sum;
-  }
-  return total;
-}
-
-__device__ __forceinline__ void sum_vectors(float (&totals)[8], const unsigned short* __restrict__ grad_y,
-                                            BiasPlaces places, int channel) {
-  const long long step_places = static_cast<long long>(places.step);
-  while (places.next < places.end) {
-    uint4 vectors[8];
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      vectors[i] = make_uint4(0, 0, 0, 0);
-      if (places.next < places.end) {
-        vectors[i] = load_constant_16(at_place(grad_y, places, channel));
-      }
-      next_place(places, step_places);
-    }
-    float sums[8] = {};
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      add_vector(sums, vectors[i]);
-    }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      totals[i] += sums[i];
-    }
+    partial_bias[target.slice * 64 + target.group * kGroupOut + target.first_out + thread] = sum;
   }
 }
 
-// (slice, channel): the sums of the channels over one slice of all positions.
-extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_channels(const unsigned short* __restrict__ grad_y,
-                                                                   float* __restrict__ partial_bias, int batch) {
-  const int thread = threadIdx.x;
-  const int slice = blockIdx.x / 2;
-  const int first_channel = blockIdx.x % 2 * kBiasChannels;
-  const bool by_vectors = reinterpret_cast<unsigned long long>(grad_y) % 16 == 0;
-  float totals[8] = {};
-  if (by_vectors) {
-    const int channel = first_channel + thread % 4 * 8;
-    if (channel < 64) {
-      sum_vectors(totals, grad_y, places_of_slice(slice, batch, thread), channel);
-    }
-  } else {
-    const int channel = first_channel + thread % kBiasChannels;
-    if (channel < 64) {
-      totals[0] = sum_elements(grad_y, places_of_slice_2(slice, batch, thread), channel);
-    }
-  }
-  // The threads of a channel add their totals in a tree.
-  float* shared = static_cast<float*>(shared_memory());
-  const int kept = by_vectors ? 8 : 1;  // of a thread
-  #pragma unroll
-  for (int i = 1; i < 8; ++i) {
-    if (kept > 1) {
-      shared[thread * kept + i] = totals[i];
-    } else {
-      totals[0] += totals[i];
-    }
-  }
-  shared[thread * kept] = totals[0];
-  #pragma unroll 1
-  for (int half = kBiasThreads * kept / 2; half >= kBiasChannels; half /= 2) {
-    __syncthreads();
-    for (int i = thread; i < half; i += kBiasThreads) {
-      shared[i] += shared[i + half];
-    }
-  }
-  if (thread < kBiasChannels && first_channel + thread < 64) {
-    partial_bias[slice * 64 + first_channel + thread] = shared[thread];
-  }
-}
+// ---- Kernels ----
 
 // A channel's sum over all slices.
 __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_bias, int channel) {
   float sum = 0;
   #pragma unroll 8
-  for (int slice = 0; slice < 216; ++slice) {
+  for (int slice = 0; slice < 13; ++slice) {
     sum += partial_bias[slice * 64 + channel];
   }
   return sum;
@@ -670,7 +611,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_add(const float* __restrict__ partial,
+    convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
                                                               unsigned short* __restrict__ grad_weight,
                                                               unsigned short* __restrict__ grad_bias) {
@@ -678,7 +619,7 @@ extern "C" __global__ void __launch_bounds__(256)
   if (i < 131072) {
     float sum = 0;
     #pragma unroll 8
-    for (int slice = 0; slice < 27; ++slice) {
+    for (int slice = 0; slice < 13; ++slice) {
       sum += partial[slice * kWeights + i];
     }
     grad_weight[i] = accumulator_to_half(sum);
@@ -688,24 +629,27 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54(const unsigned short* __restrict__ x,
+    convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a(const unsigned short* __restrict__ x,
                                                           const unsigned short* __restrict__ grad_y,
-                                                          float* __restrict__ partial, int batch) {
-  const long long row_tiles = (static_cast<long long>(batch) * 16 + 3) / 4;
+                                                          float* __restrict__ partial, float* __restrict__ partial_bias,
+                                                          int batch) {
+  const long long row_tiles = (static_cast<long long>(batch) * 17 + 15) / 16;
+  const long long tiles = row_tiles * 2;
 
   const int block = blockIdx.x;
   const Target target = target_of(block);
   const Source source = source_of(x, grad_y, target);
-  const long long first_tile = row_tiles * target.slice / 27;
-  const int count = static_cast<int>(row_tiles * (target.slice + 1) / 27 - first_tile);
+  const long long first_tile = tiles * target.slice / 13;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / 13 - first_tile);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
   const int lane = thread % 32;
   const int warp = thread / 32;
-  const int warp_out = warp % 4;
-  const int warp_in = warp / 4;
-  const Places places = places_of(lane, warp_in, warp_out);
+  const int warp_k = warp % 2;
+  const int warp_in = warp / 2;
+  const bool sums_bias = target.first_in == 0;
+  const Places places = places_of(lane, warp_in, sums_bias);
 
   // The tile whose pixels are found next, and the first image of that which is brought next.
   Tile next;
@@ -719,14 +663,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int issued = 0;
   // The first stages. What goes through registers comes as a whole.
   #pragma unroll 1
-  for (; issued < 3; ++issued) {
+  for (; issued < 2; ++issued) {
     __syncthreads();  // the stage's pixels have been found
     if (issued < count) {
       unsigned char* to = shared + issued * kStageBytes;
-      #pragma unroll 1
-      for (int part = 0; part < 4; ++part) {
-        copy_batch(to, source, image, table_of(shared, issued), part, thread);
-      }
+      copy_batch(to, source, image, table_of(shared, issued), thread);
       if (issued + 1 < count) {
         image = next.image;
         find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
@@ -737,25 +678,23 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 
   Accumulators acc = {};
+  BiasTotals bias_totals = {};
   int stage = 0;
   #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {
     const unsigned char* from = shared + stage * kStageBytes;
-    unsigned char* to = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
-    async_copy_wait(2);
+    unsigned char* to = shared + (stage == 0 ? 2 : stage - 1) * kStageBytes;
+    async_copy_wait(1);
     // The stage has come, all have read the one that is brought now, and its pixels have been found.
     __syncthreads();
     const bool more = issued < count;
-    #pragma unroll 1
-    for (int strip = 0; strip < 4; ++strip) {
-      multiply_strip(acc, from, places, strip);
-      if (more) {
-        copy_batch(to, source, image, table_of(shared, issued), strip, thread);
-      }
-      // Warps find pixels after different strips, so that others multiply meanwhile.
-      if (issued + 1 < count && strip == warp % 4) {
-        find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
-      }
+    multiply_strip(acc, bias_totals, from, places, warp_k);
+    if (more) {
+      copy_batch(to, source, image, table_of(shared, issued), thread);
+    }
+    // Warps find pixels after different strips, so that others multiply meanwhile.
+    if (issued + 1 < count) {
+      find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
     }
     async_copy_commit();
     if (more) {
@@ -763,13 +702,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       move_on(next, row_tiles);
       ++issued;
     }
-    stage = stage + 1 == 4 ? 0 : stage + 1;
+    stage = stage + 1 == 3 ? 0 : stage + 1;
   }
   float* results = reinterpret_cast<float*>(shared);
-  store_block(acc[0], results, target, partial, warp_in, warp_out, thread);
+  store_block(acc[0], results, target, partial, warp_in, warp_k, thread);
+  if (target.first_in == 0) {
+    store_bias(bias_totals, results, target, partial_bias, warp_in, warp_k, thread);
+  }
 }
 
-}  // namespace convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source
-using convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source::convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_channels;
-using convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source::convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_add;
-using convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54_source::convtgen_mma_grad_weight_grad_weight_0cc787c31f3e1b54;
+}  // namespace convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source
+using convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source::convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_add;
+using convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source::convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a;

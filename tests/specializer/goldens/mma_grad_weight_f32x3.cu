@@ -306,6 +306,32 @@ __device__ __forceinline__ int window_place(int pixel, int piece) {
   return kInputBytes + pixel * 16 + piece * 5184;
 }
 
+// A span of whole rows of the window: the pixel of one of its columns, counted from the first one of its row in memory;
+// and whether the window has it.
+__device__ __forceinline__ int spanned_pixel(unsigned int span) {
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int of_row = static_cast<int>(of_plane % 10) * 2 - 1;
+  return static_cast<int>(span / kPlaneSpans) * kPlanePixels + static_cast<int>(of_plane / 10) * kWindowPitch + of_row;
+}
+
+// A span of whole rows of the window: the pixel of one of its columns, counted from the first one of its row in memory;
+// and whether the window has it.
+__device__ __forceinline__ int spanned_pixel_2(unsigned int span) {
+  const unsigned int of_plane = span % kPlaneSpans;
+  const int of_row = static_cast<int>(of_plane % 10) * 2;
+  return static_cast<int>(span / kPlaneSpans) * kPlanePixels + static_cast<int>(of_plane / 10) * kWindowPitch + of_row;
+}
+
+__device__ __forceinline__ bool is_spanned(unsigned int span) {
+  const int of_row = static_cast<int>(span % 10) * 2 - 1;
+  return of_row >= 0;
+}
+
+__device__ __forceinline__ bool is_spanned_2(unsigned int span) {
+  const int of_row = static_cast<int>(span % 10) * 2;
+  return of_row < 18;
+}
+
 // Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
 // A span's first pixel has the others beside it.
 struct Pixel {
@@ -330,7 +356,7 @@ __device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile
   return place;
 }
 
-// The same of grad_y. A span is of all planes of a row.
+// The same of grad_y.
 __device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
   const int plane_index = static_cast<int>(span / kPlaneSpans);
   const unsigned int of_plane = span % kPlaneSpans;
@@ -491,32 +517,6 @@ __device__ __forceinline__ void store_span_2(unsigned char* first, unsigned char
   }
 }
 
-// A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether
-// the window has it.
-__device__ __forceinline__ int spanned_pixel(unsigned int span) {
-  const unsigned int of_plane = span % kPlaneSpans;
-  const int of_row = static_cast<int>(of_plane % 10) * 2 - 1;
-  return static_cast<int>(span / kPlaneSpans) * kPlanePixels + static_cast<int>(of_plane / 10) * kWindowPitch + of_row;
-}
-
-// A span of the window: the pixel of one of its columns, counted from the first one of its row in memory; and whether
-// the window has it.
-__device__ __forceinline__ int spanned_pixel_2(unsigned int span) {
-  const unsigned int of_plane = span % kPlaneSpans;
-  const int of_row = static_cast<int>(of_plane % 10) * 2;
-  return static_cast<int>(span / kPlaneSpans) * kPlanePixels + static_cast<int>(of_plane / 10) * kWindowPitch + of_row;
-}
-
-__device__ __forceinline__ bool is_spanned(unsigned int span) {
-  const int of_row = static_cast<int>(span % 10) * 2 - 1;
-  return of_row >= 0;
-}
-
-__device__ __forceinline__ bool is_spanned_2(unsigned int span) {
-  const int of_row = static_cast<int>(span % 10) * 2;
-  return of_row < 18;
-}
-
 // Writes a batch to its stage.
 __device__ __forceinline__ void store_batch(unsigned char* to, const Words& words, const float* scales, int batch_index,
                                             int thread) {
@@ -551,6 +551,7 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 struct Places {
   int input;
   int window[3];
+  int first_kw;  // of a warp that adds up grad_y, if it is one
 };
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8

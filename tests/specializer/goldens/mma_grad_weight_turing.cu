@@ -238,7 +238,7 @@ __device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile
   return place;
 }
 
-// The same of grad_y. A span is of all planes of a row.
+// The same of grad_y.
 __device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
   const int plane_index = static_cast<int>(span / kPlaneSpans);
   const unsigned int of_plane = span % kPlaneSpans;
@@ -397,6 +397,7 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 struct Places {
   int input;
   int window[1];
+  int first_kw;  // of a warp that adds up grad_y, if it is one
 };
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
