@@ -1,6 +1,7 @@
 """The machine code of kernels that the store keeps."""
 
 import os
+import re
 import struct
 
 
@@ -17,12 +18,19 @@ def code_of(elf):
     return sorted(code)
 
 
+def ptx_of(entry):
+    """The PTX of an entry, without the digests in the names of its kernels."""
+    return re.sub(rb"(convtgen_\w+?)_[0-9a-f]{16}", rb"\1", entry[entry.index(b".version") :])
+
+
 def stored_code(folder, key):
-    """The machine code of the store's entry of this key. Errors: FileNotFoundError."""
+    """The machine code of the store's entry of this key, or its PTX where it has that: of kernels of an older chip.
+    Errors: FileNotFoundError."""
     for root, _, files in os.walk(folder):
         for file in files:
             if file.endswith(f"-{key[:16]}.entry"):  # the prefix is the family of the entry
                 with open(os.path.join(root, file), "rb") as stream:
                     entry = stream.read()
-                return code_of(entry[entry.index(b"\x7fELF") :])
+                at = entry.find(b"\x7fELF")
+                return ptx_of(entry) if at < 0 else code_of(entry[at:])
     raise FileNotFoundError(f"no entry {key} in {folder}")

@@ -134,6 +134,15 @@ class MachineCodeTest(unittest.TestCase):
             with self.assertRaisesRegex(FileNotFoundError, "no entry d4"):
                 stored_code(folder, "d4")
 
+    def test_ptx_is_equal_whatever_the_digests_of_its_kernels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for key, digest, body in ("a", "0" * 16, "ret"), ("b", "f" * 16, "ret"), ("c", "0" * 16, "trap"):
+                with open(os.path.join(folder, f"1-{key * 16}.entry"), "w", encoding="utf-8") as file:
+                    file.write(f"{key}.version 8.0\n.entry convtgen_direct_forward_{digest}_pack() {{ {body}; }}")
+            one, renamed, other = (stored_code(folder, key * 64) for key in "abc")
+        self.assertEqual(one, renamed)
+        self.assertNotEqual(one, other)
+
 
 class PlotTest(unittest.TestCase):
     def plot(self, arguments, before="pass"):
