@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "e5f396783b5c435a0b3af7213b67e2d43a2afc0b78f4e26cca5cd440706d3ed2")
+  (digest "a10099bb15890a6fc1adf2546c444acbe7cce553d924c133035c4ab99fe19ea5")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -749,21 +749,13 @@
     (argument int thread)
     (argument int i)
     (return @1 (+ (? P::channels_last (/ thread kSharers) (? (> kUnitSharers 1) (% thread kPlaceStep) thread)) (* i kPlaceStep))))
-  (function @22 device int offset_of_place
-    (comment "Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which")
-    (comment "take no registers.")
-    (attributes "__forceinline__")
-    (argument int thread)
-    (argument int i)
-    (declare_constexpr @1 int kStep (* kPlaceStep kPlacePixels))
-    (return @2 (? (== (% kStep kInterleave) 0) (+ (call pixel_offset (* (call place_of thread 0) kPlacePixels)) (call pixel_offset (* i kStep))) (call pixel_offset (* (call place_of thread i) kPlacePixels)))))
-  (function @28 device bool is_place
+  (function @21 device bool is_place
     (comment "Whether the thread's place is one of the tile's.")
     (attributes "__forceinline__")
     (argument int thread)
     (argument int i)
     (return @1 (|| (<= (* (+ i 1) kPlaceStep) kAllPlaces) (< (call place_of thread i) kAllPlaces))))
-  (function @34 device void find_places
+  (function @27 device void find_places
     (comment "Finds a thread's places of a tile with its halo: where their first channel lies in x, or -1 outside of the images.")
     (comment "`tile` is the place of the first pixel.")
     (attributes "__forceinline__")
@@ -779,14 +771,12 @@
       (declare @5 (const int) at (? kFlat (+ (. tile m_x) pixel) 0)
         (trail "in the sequence"))
       (declare @6 (const int) image (? (&& kFlat (! kVolume)) (+ (. tile image) (/ at (* (+ in_h kGapH) (+ in_w kGapW)))) (. tile image)))
-      (declare @7 (const int) row (? (== kStagedRows 1) 0 (/ pixel kStagedColumns)))
-      (declare @8 (const int) column (- pixel (* row kStagedColumns)))
-      (declare @9 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (* row kPixelStepH))))
-      (declare @10 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (* column kPixelStepW))))
-      (declare @11 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
-      (declare @15 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
-      (declare @16 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
-      (do @17 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
+      (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (* (/ pixel kStagedColumns) kPixelStepH))))
+      (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (* (% pixel kStagedColumns) kPixelStepW))))
+      (declare @9 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
+      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
+      (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
+      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
   (file "window/staging.h")
   (section @30 "Asynchronous copies")
   (function @33 device int copied_channel
@@ -799,7 +789,7 @@
     (argument int thread)
     (argument int i)
     (declare @1 (const int) channel (call copied_channel thread))
-    (return @2 (+ (+ (* (/ channel kVector) kUnitPitch) (call offset_of_place thread i)) (* (% channel kVector) kBytes))))
+    (return @2 (+ (+ (* (/ channel kVector) kUnitPitch) (call pixel_offset (call place_of thread i))) (* (% channel kVector) kBytes))))
   (function @42 device void stage_input
     (comment "Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.")
     (attributes "__forceinline__")
@@ -899,17 +889,17 @@
       (declare @3 (const int) i (+ (* batch_index kBatch) item))
       (if @4 (&& (< i kItems) (call is_place thread (/ i kPlaceUnits)))
         (then
-          (declare @5 (pointer "unsigned char") pixel (+ (+ to (* (call unit_of thread i) kUnitPitch)) (call offset_of_place thread (/ i kPlaceUnits))))
-          (declare @6 (pointer uint4) place (reinterpret_cast (pointer uint4) pixel))
-          (if @7 (|| (== P::type kWgmmaTf32) kWholeUnits)
+          (declare @5 (pointer "unsigned char") pixel (+ (+ to (* (call unit_of thread i) kUnitPitch)) (call pixel_offset (* (call place_of thread (/ i kPlaceUnits)) kPlacePixels))))
+          (declare @7 (pointer uint4) place (reinterpret_cast (pointer uint4) pixel))
+          (if @8 (|| (== P::type kWgmmaTf32) kWholeUnits)
             (then
-              (do @8 (= (* place) (call make_uint4 (call operand (at (at words item) 0)) (call operand (at (at words item) 1)) (call operand (at (at words item) 2)) (call operand (at (at words item) 3))))))
+              (do @9 (= (* place) (call make_uint4 (call operand (at (at words item) 0)) (call operand (at (at words item) 1)) (call operand (at (at words item) 2)) (call operand (at (at words item) 3))))))
             (else
-              (comment @11 "Two channels in a word.")
-              (do @12 (= (* place) (call make_uint4 (call low_halves (at (at words item) 0) (at (at words item) 1)) (call low_halves (at (at words item) 2) (at (at words item) 3)) (call low_halves (at (at words item) 4) (at (at words item) 5)) (call low_halves (at (at words item) 6) (at (at words item) 7)))))
-              (if @14 (== kPlacePixels 2)
+              (comment @12 "Two channels in a word.")
+              (do @13 (= (* place) (call make_uint4 (call low_halves (at (at words item) 0) (at (at words item) 1)) (call low_halves (at (at words item) 2) (at (at words item) 3)) (call low_halves (at (at words item) 4) (at (at words item) 5)) (call low_halves (at (at words item) 6) (at (at words item) 7)))))
+              (if @15 (== kPlacePixels 2)
                 (then
-                  (do @15 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
+                  (do @16 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
   (file "mma_gemm.cu")
   (section @105 "Products")
   (file "mma_window/accumulators.h")

@@ -1,5 +1,5 @@
 // The places of a tile's pixels, which the threads that load them share: where each lies in the input.
-// Needs: kFlat, kInterleave, kPixelStepH, kPixelStepW, kSharers, kStagers, kUnitSharers, kVolume, P, pixel_offset()
+// Needs: kFlat, kPixelStepH, kPixelStepW, kSharers, kStagers, kUnitSharers, kVolume, P
 #pragma once
 
 #include "window/tile.h"
@@ -17,13 +17,6 @@ static_assert(kStagers % kSharers == 0, "a thread has the same channels of all i
 __device__ __forceinline__ int place_of(int thread, int i) {
   return (P::channels_last ? thread / kSharers : kUnitSharers > 1 ? thread % kPlaceStep : thread) + i * kPlaceStep;
 }
-// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
-// take no registers.
-__device__ __forceinline__ int offset_of_place(int thread, int i) {
-  constexpr int kStep = kPlaceStep * kPlacePixels;
-  return kStep % kInterleave == 0 ? pixel_offset(place_of(thread, 0) * kPlacePixels) + pixel_offset(i * kStep)
-                                  : pixel_offset(place_of(thread, i) * kPlacePixels);
-}
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -38,10 +31,8 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
     const int pixel = place_of(thread, i) * kPlacePixels;
     const int at = kFlat ? tile.m_x + pixel : 0;  // in the sequence
     const int image = kFlat && !kVolume ? tile.image + at / ((in_h + kGapH) * (in_w + kGapW)) : tile.image;
-    const int row = kStagedRows == 1 ? 0 : pixel / kStagedColumns;
-    const int column = pixel - row * kStagedColumns;
-    const int iy = kFlat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + row * kPixelStepH;
-    const int ix = kFlat ? at % (in_w + kGapW) : tile.m_x + column * kPixelStepW;
+    const int iy = kFlat ? at / (in_w + kGapW) % (in_h + kGapH) : tile.m_y + pixel / kStagedColumns * kPixelStepH;
+    const int ix = kFlat ? at % (in_w + kGapW) : tile.m_x + pixel % kStagedColumns * kPixelStepW;
     const bool inside = is_place(thread, i) &&
                         (kFlat && kVolume ? at >= 0 && at < (in_h + kGapH) * (in_w + kGapW) && iy < in_h && ix < in_w
                          : kFlat          ? image >= 0 && image < batch && iy < in_h && ix < in_w

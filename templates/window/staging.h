@@ -35,7 +35,7 @@ __device__ __forceinline__ int copied_channel(int thread) {
 }
 __device__ __forceinline__ int offset_of_copy(int thread, int i) {
   const int channel = copied_channel(thread);
-  return channel / kVector * kUnitPitch + offset_of_place(thread, i) + channel % kVector * kBytes;
+  return channel / kVector * kUnitPitch + pixel_offset(place_of(thread, i)) + channel % kVector * kBytes;
 }
 
 // Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.
@@ -133,7 +133,8 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   for (int item = 0; item < kBatch; ++item) {
     const int i = batch_index * kBatch + item;
     if (i < kItems && is_place(thread, i / kPlaceUnits)) {
-      unsigned char* pixel = to + unit_of(thread, i) * kUnitPitch + offset_of_place(thread, i / kPlaceUnits);
+      unsigned char* pixel =
+          to + unit_of(thread, i) * kUnitPitch + pixel_offset(place_of(thread, i / kPlaceUnits) * kPlacePixels);
       uint4* place = reinterpret_cast<uint4*>(pixel);
       if (P::type == kWgmmaTf32 || kWholeUnits) {
         *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
