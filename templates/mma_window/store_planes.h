@@ -22,11 +22,11 @@ constexpr int kTogether =
     kTurnChannels % kChannelSpan == 0 && kTurnChannels % kAtOnce == 0 && kAtOnce % (kTurnChannels / kChannelSpan) == 0
         ? kTurnChannels / kChannelSpan
         : kTurnChannels;
-// The n-th channel of a turn in the order in which they are stored, from 0 to kTurnChannels - 1.
+// The n-th channel of a turn in the order in which they are stored.
 __host__ __device__ constexpr int stored_channel(int n) {
   return n % kTogether * (kTurnChannels / kTogether) + n / kTogether;
 }
-// The lane's first one by that order; the next ones are kAtOnce apart.
+// Which of them is the lane's first.
 __device__ __forceinline__ int first_stored(int lane) {
   return kChannelVectors < 32 ? lane / kChannelVectors : 0;
 }

@@ -35,6 +35,7 @@ constexpr int kGroupOut = 64;
 constexpr int kTileChannels = 32;
 constexpr int kStagedRows = 34;
 constexpr int kStagedColumns = 34;
+constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 
@@ -43,42 +44,65 @@ struct Stage {
   float weights[4][16][32];
 };
 
+// One place of stage_rows().
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const float* __restrict__ grad_y, int first_channel) {
+  // Adjacent threads read adjacent memory.
+  const int channel = i / 1156;
+  const int row = i / kStagedColumns % kStagedRows;
+  const int column = i % kStagedColumns;
+  const int co = first_channel + channel;
+  const int oy = row - 1;
+  const int ox = column - 1;
+  float value = 0;
+  if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32) {
+    value = grad_y[(co * 32 + oy) * 32 + ox];
+  }
+  stage.rows[channel][row][column] = value;
+}
+
 // Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
 // the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
 // are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ grad_y, int first_channel) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 4624; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int channel = i / 1156;
-    const int row = i / kStagedColumns % kStagedRows;
-    const int column = i % kStagedColumns;
-    const int co = first_channel + channel;
-    const int oy = row - 1;
-    const int ox = column - 1;
-    float value = 0;
-    if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32) {
-      value = grad_y[(co * 32 + oy) * 32 + ox];
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 4608; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, grad_y, first_channel);
     }
-    stage.rows[channel][row][column] = value;
   }
+  #pragma unroll 1
+  for (int i = 4608 + threadIdx.x; i < 4624; i += kThreads) {
+    stage_pixel(stage, i, grad_y, first_channel);
+  }
+}
+
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* __restrict__ weight, int first_channel,
+                                             int first_in) {
+  const int tap = i % 16;
+  const int k_channel = i / 16 % 4;
+  const int channel = i / 64;
+  const int co = first_channel + k_channel;
+  const int ci = first_in + channel;
+  const float value = weight[(ci * kGroupOut + co) * 16 + tap];
+  stage.weights[k_channel][tap][channel] = value;
 }
 
 // Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
                                               int first_in) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 2048; i += kThreads) {
-    const int tap = i % 16;
-    const int k_channel = i / 16 % 4;
-    const int channel = i / 64;
-    const int co = first_channel + k_channel;
-    const int ci = first_in + channel;
-    const float value = weight[(ci * kGroupOut + co) * 16 + tap];
-    stage.weights[k_channel][tap][channel] = value;
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 1536; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel, first_in);
+    }
+  }
+  #pragma unroll 1
+  for (int i = 1536 + threadIdx.x; i < 2048; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel, first_in);
   }
 }
 
@@ -127,9 +151,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                                                            const float* __restrict__ weight,
                                                            float* __restrict__ grad_x) {
   // The block's place: channels vary fastest, so that blocks which read the same part of grad_y run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int channel_tile = block % 4;
-  const int tile = block / 4;
+  const unsigned int tile = block / 4;
+  const int image = tile;
 
   // The thread's place in the block: first column and row of its positions, first of its channels.
   const int thread = threadIdx.x;
@@ -139,9 +164,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int first_in = channel_tile * kTileChannels;
 
   // Bases are 64-bit; every offset from them fits its type.
-  const long long image_channel = static_cast<long long>(tile) * 64;
+  const long long image_channel = static_cast<long long>(image) * 64;
   const float* y_group = grad_y + image_channel * 1024;
-  float* x_image = grad_x + static_cast<long long>(tile) * 32768;
+  float* x_image = grad_x + static_cast<long long>(image) * 32768;
 
   Accumulators acc = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());

@@ -48,6 +48,7 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 constexpr int kThreads = 256;
 constexpr int kTileColumns = 64;
 constexpr int kStagedColumns = 128;
+constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 
@@ -56,39 +57,63 @@ struct Stage {
   float weights[1][4][16];
 };
 
+// One place of stage_rows().
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned short* __restrict__ grad_y,
+                                            int first_channel, int first_row, int first_column, int out_h, int out_w) {
+  // Adjacent threads read adjacent memory.
+  const int row = i / 128;
+  const int column = i % kStagedColumns;
+  const int oy = first_row + row;
+  const int ox = first_column + column;
+  float value = 0;
+  if (oy < out_h && ox < out_w) {
+    value = bfloat16_to_float(grad_y[(static_cast<long long>(oy) * out_w + ox) * 8 + first_channel]);
+  }
+  stage.rows[0][row][column] = value;
+}
+
 // Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
 // the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
 // are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ grad_y, int first_channel,
                                            int first_row, int first_column, int out_h, int out_w) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 4096; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int row = i / 128;
-    const int column = i % kStagedColumns;
-    const int oy = first_row + row;
-    const int ox = first_column + column;
-    float value = 0;
-    if (oy < out_h && ox < out_w) {
-      value = bfloat16_to_float(grad_y[(static_cast<long long>(oy) * out_w + ox) * 8 + first_channel]);
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 3840; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, grad_y, first_channel, first_row, first_column, out_h, out_w);
     }
-    stage.rows[0][row][column] = value;
   }
+  #pragma unroll 1
+  for (int i = 3840 + threadIdx.x; i < 4096; i += kThreads) {
+    stage_pixel(stage, i, grad_y, first_channel, first_row, first_column, out_h, out_w);
+  }
+}
+
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned short* __restrict__ weight,
+                                             int first_channel, int kd) {
+  const int tap = i % 4;
+  const int channel = i / 4;
+  const float value =
+      bfloat16_to_float(weight[((static_cast<long long>(channel) * 8 + first_channel) * 3 + kd) * 4 + tap]);
+  stage.weights[0][tap][channel] = value;
 }
 
 // Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel, int kd) {
-  // more would spill
-  #pragma unroll 3
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 0; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel, kd);
+    }
+  }
+  #pragma unroll 1
   for (int i = threadIdx.x; i < 64; i += kThreads) {
-    const int tap = i % 4;
-    const int channel = i / 4;
-    const float value =
-        bfloat16_to_float(weight[((static_cast<long long>(channel) * 8 + first_channel) * 3 + kd) * 4 + tap]);
-    stage.weights[0][tap][channel] = value;
+    stage_weight(stage, i, weight, first_channel, kd);
   }
 }
 
@@ -147,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int tiles_x = (width + 63) / kTileColumns;
 
   // The block's place: channels vary fastest, so that blocks which read the same part of grad_y run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int tile_x = block % tiles_x;
   const int tile_y = block / tiles_x % tiles_y;
   const int image = block / tiles_x / tiles_y / depth;

@@ -55,6 +55,7 @@ constexpr int kTileColumns = 64;
 constexpr int kTileChannels = 32;
 constexpr int kStagedColumns = 70;
 constexpr int kPitch = 72;
+constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 
@@ -95,18 +96,29 @@ __device__ __forceinline__ void copy_rows(Stage& stage, const float* __restrict_
   }
 }
 
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* __restrict__ weight, int first_channel) {
+  const int tap = i % kTaps;
+  const int channel = i / kTaps % kTileChannels;
+  const int k_block_channel = i / 672;
+  const int ci = first_channel + k_block_channel;
+  stage_element(&stage.weights[k_block_channel][tap][channel],
+                weight + ((static_cast<long long>(ci) * kGroupOut + channel) * kTaps + tap));
+}
+
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 2688; i += kThreads) {
-    const int tap = i % kTaps;
-    const int channel = i / kTaps % kTileChannels;
-    const int k_block_channel = i / 672;
-    const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap][channel],
-                  weight + ((static_cast<long long>(ci) * kGroupOut + channel) * kTaps + tap));
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 2304; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel);
+    }
+  }
+  #pragma unroll 1
+  for (int i = 2304 + threadIdx.x; i < 2688; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel);
   }
 }
 
@@ -169,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int tiles_x = (width + 63) / 64;
 
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int tile_x = block % tiles_x;
   const int tile_y = block / tiles_x % tiles_y;
   const int image = block / tiles_x / tiles_y;
@@ -179,8 +191,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int column = thread % 16 * 4;
   const int row = thread / 16 % 4 * 2;
   const int channel = thread / 64 * 8;
-  const int m_y = tile_y * 8 + row;
-  const int m_x = tile_x * kTileColumns + column;
+  const int place = row * kPitch + column;  // in what is staged
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(height) * width;
@@ -205,32 +216,35 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 6], &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 5], &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 4], &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 3], &stage.weights[c][3][channel]);  // tap (0, 3)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 2], &stage.weights[c][4][channel]);  // tap (0, 4)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][5][channel]);  // tap (0, 5)
-      multiply_add(acc[0][0], &stage.rows[c][row + 2][column], &stage.weights[c][6][channel]);      // tap (0, 6)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 6, &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 5, &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 4, &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 3, &stage.weights[c][3][channel]);  // tap (0, 3)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 2, &stage.weights[c][4][channel]);  // tap (0, 4)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 1, &stage.weights[c][5][channel]);  // tap (0, 5)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144, &stage.weights[c][6][channel]);      // tap (0, 6)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 6], &stage.weights[c][7][channel]);   // tap (1, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 5], &stage.weights[c][8][channel]);   // tap (1, 1)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 4], &stage.weights[c][9][channel]);   // tap (1, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 3], &stage.weights[c][10][channel]);  // tap (1, 3)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 2], &stage.weights[c][11][channel]);  // tap (1, 4)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][12][channel]);  // tap (1, 5)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][13][channel]);      // tap (1, 6)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 6, &stage.weights[c][7][channel]);   // tap (1, 0)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 5, &stage.weights[c][8][channel]);   // tap (1, 1)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 4, &stage.weights[c][9][channel]);   // tap (1, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 3, &stage.weights[c][10][channel]);  // tap (1, 3)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 2, &stage.weights[c][11][channel]);  // tap (1, 4)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 1, &stage.weights[c][12][channel]);  // tap (1, 5)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72, &stage.weights[c][13][channel]);      // tap (1, 6)
       // Kernel row 2: output rows of phase 0, input offset -1.
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 6], &stage.weights[c][14][channel]);  // tap (2, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 5], &stage.weights[c][15][channel]);  // tap (2, 1)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 4], &stage.weights[c][16][channel]);  // tap (2, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 3], &stage.weights[c][17][channel]);  // tap (2, 3)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 2], &stage.weights[c][18][channel]);  // tap (2, 4)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][19][channel]);  // tap (2, 5)
-      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][20][channel]);      // tap (2, 6)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 6, &stage.weights[c][14][channel]);  // tap (2, 0)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 5, &stage.weights[c][15][channel]);  // tap (2, 1)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 4, &stage.weights[c][16][channel]);  // tap (2, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 3, &stage.weights[c][17][channel]);  // tap (2, 3)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 2, &stage.weights[c][18][channel]);  // tap (2, 4)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][19][channel]);  // tap (2, 5)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][20][channel]);      // tap (2, 6)
     }
   }
 
+  // Behind the loop, so that no register keeps them through it.
+  const int m_y = tile_y * 8 + row;
+  const int m_x = tile_x * kTileColumns + column;
   store(acc[0][0], y_image, channel, m_y, m_x, height, width);
 }
 

@@ -49,6 +49,8 @@ constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 30;
 constexpr int kTileChannels = 32;
 constexpr int kStagedColumns = 18;
+constexpr int kPitch = 20;
+constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 
@@ -63,39 +65,63 @@ struct Stage {
   float weights[8][16][32];
 };
 
+// One place of stage_rows().
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned short* __restrict__ x,
+                                            int first_channel, int first_row) {
+  // Adjacent threads read adjacent memory.
+  const int channel = i % 8;
+  const int row = i / 144;
+  const int column = i / 8 % kStagedColumns;
+  const int ci = first_channel + channel;
+  const int iy = first_row + row;
+  const int ix = column - 1;
+  const bool is_inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
+  const unsigned short* from = x + ((iy * 16 + ix) * 32 + ci);
+  stage_element(&stage.rows[channel][row][column], from, is_inside);
+}
+
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_row) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 1440; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int channel = i % 8;
-    const int row = i / 144;
-    const int column = i / 8 % kStagedColumns;
-    const int ci = first_channel + channel;
-    const int iy = first_row + row;
-    const int ix = column - 1;
-    const bool is_inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
-    const unsigned short* from = x + ((iy * 16 + ix) * 32 + ci);
-    stage_element(&stage.rows[channel][row][column], from, is_inside);
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 768; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, x, first_channel, first_row);
+    }
   }
+  #pragma unroll 1
+  for (int i = 768 + threadIdx.x; i < 1440; i += kThreads) {
+    stage_pixel(stage, i, x, first_channel, first_row);
+  }
+}
+
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned short* __restrict__ weight,
+                                             int first_channel) {
+  const int tap = i % 16;
+  const int channel = i / 16 % kTileChannels;
+  const int k_block_channel = i / 512;
+  const int ci = first_channel + k_block_channel;
+  stage_element(&stage.weights[k_block_channel][tap][channel], weight + ((ci * kGroupOut + channel) * 16 + tap),
+                channel < kGroupOut);
 }
 
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 4096; i += kThreads) {
-    const int tap = i % 16;
-    const int channel = i / 16 % kTileChannels;
-    const int k_block_channel = i / 512;
-    const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap][channel], weight + ((ci * kGroupOut + channel) * 16 + tap),
-                  channel < kGroupOut);
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 3840; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel);
+    }
+  }
+  #pragma unroll 1
+  for (int i = 3840 + threadIdx.x; i < 4096; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel);
   }
 }
 
@@ -166,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                                              const unsigned short* __restrict__ weight,
                                              const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int tile_y = block % 2;
   const int image = block / 2;
 
@@ -175,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int column = thread % 8 * 2;
   const int row = thread / 8 % 8;
   const int channel = thread / 64 * 8;
-  const int m_y = tile_y * 8 + row;
+  const int place = row * kPitch + column;  // in what is staged
   const int channels = kGroupOut - channel;
 
   // Bases are 64-bit; every offset from them fits its type.
@@ -194,28 +220,30 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.
-      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 2], &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(acc[1][0], &stage.rows[c][row + 2][column + 1], &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(acc[1][1], &stage.rows[c][row + 2][column + 1], &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(acc[1][0], &stage.rows[c][row + 2][column], &stage.weights[c][3][channel]);      // tap (0, 3)
+      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 40 + 2, &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 40 + 1, &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 40 + 1, &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 40, &stage.weights[c][3][channel]);      // tap (0, 3)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][4][channel]);  // tap (1, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][5][channel]);  // tap (1, 1)
-      multiply_add(acc[0][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][6][channel]);  // tap (1, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row + 1][column], &stage.weights[c][7][channel]);      // tap (1, 3)
+      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 20 + 2, &stage.weights[c][4][channel]);  // tap (1, 0)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][5][channel]);  // tap (1, 1)
+      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][6][channel]);  // tap (1, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 20, &stage.weights[c][7][channel]);      // tap (1, 3)
       // Kernel row 2: output rows of phase 1, input offset 0.
-      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 2], &stage.weights[c][8][channel]);   // tap (2, 0)
-      multiply_add(acc[1][0], &stage.rows[c][row + 1][column + 1], &stage.weights[c][9][channel]);   // tap (2, 1)
-      multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][10][channel]);  // tap (2, 2)
-      multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][11][channel]);      // tap (2, 3)
+      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20 + 2, &stage.weights[c][8][channel]);   // tap (2, 0)
+      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][9][channel]);   // tap (2, 1)
+      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][10][channel]);  // tap (2, 2)
+      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 20, &stage.weights[c][11][channel]);      // tap (2, 3)
       // Kernel row 3: output rows of phase 0, input offset -1.
-      multiply_add(acc[0][1], &stage.rows[c][row][column + 2], &stage.weights[c][12][channel]);  // tap (3, 0)
-      multiply_add(acc[0][0], &stage.rows[c][row][column + 1], &stage.weights[c][13][channel]);  // tap (3, 1)
-      multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][14][channel]);  // tap (3, 2)
-      multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][15][channel]);      // tap (3, 3)
+      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][12][channel]);  // tap (3, 0)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][13][channel]);  // tap (3, 1)
+      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][14][channel]);  // tap (3, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][15][channel]);      // tap (3, 3)
     }
   }
 
+  // Behind the loop, so that no register keeps them through it.
+  const int m_y = tile_y * 8 + row;
   store(acc[0][0], y_image, bias, channel, channels, m_y * 2, column * 2);
   store(acc[0][1], y_image, bias, channel, channels, m_y * 2, column * 2 + 1);
   store(acc[1][0], y_image, bias, channel, channels, m_y * 2 + 1, column * 2);

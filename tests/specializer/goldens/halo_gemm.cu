@@ -370,6 +370,12 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 4 + i * kPlaceStep;
 }
 
+// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
+// take no registers.
+__device__ __forceinline__ int offset_of_place(int thread, int i) {
+  return place_of(thread, 0) * 16 + i * 512;
+}
+
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -428,7 +434,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 5 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16;
+      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + offset_of_place(thread, item);
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }

@@ -349,6 +349,12 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 4 + i * kPlaceStep;
 }
 
+// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
+// take no registers.
+__device__ __forceinline__ int offset_of_place(int thread, int i) {
+  return place_of(thread, 0) * 16 + i * 512;
+}
+
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -361,8 +367,10 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
   for (int i = 0; i < 6; ++i) {
     const int pixel = place_of(thread, i);
     const int image = tile.image;
-    const int iy = tile.m_y + pixel / 10;
-    const int ix = tile.m_x + pixel % 10;
+    const int row = pixel / 10;
+    const int column = pixel - row * 10;
+    const int iy = tile.m_y + row;
+    const int ix = tile.m_x + column;
     const bool inside = is_place(thread, i) && (iy >= 0 && iy < 30 && ix >= 0 && ix < 30);
     const long long first = static_cast<long long>(image) * 1843200;
     const long long of_pixel = static_cast<long long>(iy) * 30 + ix;
@@ -406,7 +414,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 6 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16;
+      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + offset_of_place(thread, item);
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }

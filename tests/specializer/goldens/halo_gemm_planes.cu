@@ -313,6 +313,12 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread + i * kPlaceStep;
 }
 
+// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
+// take no registers.
+__device__ __forceinline__ int offset_of_place(int thread, int i) {
+  return place_of(thread, 0) * 16 + i * 2048;
+}
+
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -371,7 +377,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 8 && is_place(thread, item / 4)) {
-      unsigned char* pixel = to + unit_of(item) * kUnitPitch + place_of(thread, item / 4) * 16;
+      unsigned char* pixel = to + unit_of(item) * kUnitPitch + offset_of_place(thread, item / 4);
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
                           operand(words[item][3]));

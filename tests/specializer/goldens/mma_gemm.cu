@@ -210,11 +210,6 @@ __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap
   return (ci * outs + co) * taps + tap;
 }
 
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co) {
-  return co;
-}
-
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
@@ -579,6 +574,12 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 4 + i * kPlaceStep;
 }
 
+// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
+// take no registers.
+__device__ __forceinline__ int offset_of_place(int thread, int i) {
+  return pixel_offset(place_of(thread, 0)) + pixel_offset(i * 64);
+}
+
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -610,7 +611,7 @@ __device__ __forceinline__ int copied_channel(int thread) {
 
 __device__ __forceinline__ int offset_of_copy(int thread, int i) {
   const int channel = copied_channel(thread);
-  return channel / 8 * 16 + pixel_offset(place_of(thread, i)) + channel % 8 * 2;
+  return channel / 8 * 16 + offset_of_place(thread, i) + channel % 8 * 2;
 }
 
 // Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.
@@ -721,8 +722,7 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][4][4], int phase, 
 
 // Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
 // `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
-// the
-// block's first channel of the first image, `left` how many channels there are from there on.
+// the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ y, const float* bias,
                                              const Tile& tile, int place, int row, int channel, int batch) {
   #pragma unroll
@@ -742,15 +742,15 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
           for (int phase_w = 0; phase_w < 2; ++phase_w) {
             const int ox = m_x * 2 - 1 + phase_w;
             if (ox >= 0 && ox < 32) {
-              unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
-              const int own = own_channel(channel);
+              unsigned short* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64 + channel;
               float values[8];
               #pragma unroll
               for (int v = 0; v < 8; ++v) {
-                values[v] = epilogue(acc_of(acc[first], phase_h * 2 + phase_w, v, half), bias[own + v]);
+                values[v] = epilogue(acc_of(acc[first], phase_h * 2 + phase_w, v, half), bias[channel + v]);
               }
-              store_global_16(to + own, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                                   pair(values[4], values[5]), pair(values[6], values[7])));
+              store_global_16(to,
+                              make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
+                                         pair(values[4], values[5]), pair(values[6], values[7])));
             }
           }
         }
@@ -760,9 +760,8 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's,
-// whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the
-// group there are from the block's first one on.
+// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
+// of the group there are from the block's first one on.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const float* bias,
                                             const Tile& tile, int first, int lane, int channel, int first_channel,
                                             int batch) {

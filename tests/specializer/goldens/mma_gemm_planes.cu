@@ -371,6 +371,12 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread % kPlaceStep + i * kPlaceStep;
 }
 
+// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
+// take no registers.
+__device__ __forceinline__ int offset_of_place(int thread, int i) {
+  return place_of(thread, 0) * kPixelPitch + i * 5120;
+}
+
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -383,8 +389,10 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
   for (int i = 0; i < 5; ++i) {
     const int pixel = place_of(thread, i);
     const int image = tile.image;
-    const int iy = tile.m_y + pixel / kStagedColumns;
-    const int ix = tile.m_x + pixel % kStagedColumns;
+    const int row = pixel / kStagedColumns;
+    const int column = pixel - row * kStagedColumns;
+    const int iy = tile.m_y + row;
+    const int ix = tile.m_x + column;
     const bool inside = is_place(thread, i) && (iy >= 0 && iy < 16 && ix >= 0 && ix < 16);
     const long long first = static_cast<long long>(image) * 65536;
     const long long of_pixel = static_cast<long long>(iy) * 16 + ix;
@@ -428,7 +436,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 5 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * 16 + place_of(thread, item) * kPixelPitch;
+      unsigned char* pixel = to + unit_of(thread) * 16 + offset_of_place(thread, item);
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
                           operand(words[item][3]));
@@ -513,14 +521,25 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][1][4], int phase, 
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// What a lane stores in each round: where it lies in y, without its channel and phase row, and its output row; a row
-// far outside of the image where it stores nothing.
+// The n-th channel of a turn in the order in which they are stored.
+__device__ int stored_channel(int n) {
+  return n % 8 + n / 8;
+}
+
+// Which of them is the lane's first.
+__device__ __forceinline__ int first_stored(int lane) {
+  return lane / kChannelVectors;
+}
+
+// What a lane stores in each round: the offset in y of its first channel in the first turn and phase row, and its
+// output row; a row far outside of the image where it stores nothing. Other channels and phase rows lie at constant
+// distances, so no register keeps their addresses.
 struct Stored {
   long long offset[1];
   int row[1];
 };
 
-__device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, int place, int lane) {
+__device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, int place, int lane, int channel) {
   const int index = lane % kChannelVectors;
   const bool any = lane < 24;
   const int column = (index % 3 + 1) * 4 - 3;  // of the warp's
@@ -530,7 +549,8 @@ __device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, in
   const int ox = first_x + column;
   const int oy = m_y * 2 - 1;
   const bool inside = any && ox >= 0 && ox < 32;
-  stored.offset[0] = ((static_cast<long long>(image) * 256 + tile.plane) * 32 + oy) * 32 + ox;
+  stored.offset[0] = (((static_cast<long long>(image) * 16 + (channel + stored_channel(first_stored(lane)))) * 16 +
+                       tile.plane) * 32 + oy) * 32 + ox;
   stored.row[0] = inside ? oy : kNoRow;
 }
 
@@ -566,20 +586,19 @@ __device__ __forceinline__ void put_outputs(float* place, const Accumulators& ac
   }
 }
 
-// Stores what a turn has put: `y` is that of the turn's first channel in the first image, `left` how many channels
-// there
-// are from there on.
+// Stores what a turn has put. `channel` is the first of the first turn, `left` how many there are from there on.
 __device__ __forceinline__ void store_turn(float* __restrict__ y, const float* place, const Stored& stored,
-                                           const Tile& tile, int first, int lane, int phase_h) {
+                                           const Tile& tile, int first, int lane, int channel, int phase_h) {
+  const int nth = first_stored(lane);
   const int index = lane % kChannelVectors;
-  const float* from = place + index / 3 * kOutputRowPitch + (index % 3 + 1) * 4;
+  const float* from = place + (nth % 8 + nth / 8) * kChannelPitch + index / 3 * kOutputRowPitch + (index % 3 + 1) * 4;
   const int oy = stored.row[0] + phase_h;
   if (oy >= 0 && oy < 32) {
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const int channel = i + lane / kChannelVectors;
-      store_piece(y + stored.offset[0] + phase_h * 32 + static_cast<long long>(channel) * 16384,
-                  from + channel * kChannelPitch);
+      const int before = i;  // from the lane's first channel
+      float* to = y + stored.offset[0] + (phase_h * 32 + static_cast<long long>(before) * 16384);
+      store_piece(to, from + i * kChannelPitch);
     }
   }
   #pragma unroll
@@ -587,13 +606,13 @@ __device__ __forceinline__ void store_turn(float* __restrict__ y, const float* p
     const int index_2 = lane + 32 * i;
     const int single = index_2 % 4;
     const int row = index_2 / 4 % 8;
-    const int channel = index_2 / 32;
+    const int of_turn = index_2 / 32;
     const int element = single < 1 ? 3 + single : 15 + single;
     const int ox = (tile.m_x + first_column(first)) * 2 - 1 + element - 3;
     const int oy_2 = (tile.m_y + first_row(first) + row) * 2 + phase_h - 1;
     if (ox >= 0 && ox < 32 && oy_2 >= 0 && oy_2 < 32) {
-      const long long plane = (static_cast<long long>(tile.image) * 16 + channel) * 16 + tile.plane;
-      y[(plane * 32 + oy_2) * 32 + ox] = place[channel * kChannelPitch + row * kOutputRowPitch + element];
+      const long long plane = (static_cast<long long>(tile.image) * 16 + (channel + of_turn)) * 16 + tile.plane;
+      y[(plane * 32 + oy_2) * 32 + ox] = place[of_turn * kChannelPitch + row * kOutputRowPitch + element];
     }
   }
 }
@@ -603,21 +622,20 @@ __device__ __forceinline__ void store_turn(float* __restrict__ y, const float* p
 __device__ __forceinline__ void store_planes(const Accumulators& acc, float* __restrict__ y, float* place,
                                              const float* bias, const Tile& tile, int first, int lane, int channel) {
   Stored stored;
-  find_stored(stored, tile, first, lane);
+  find_stored(stored, tile, first, lane, channel);
   #pragma unroll
   for (int phase_h = 0; phase_h < 2; ++phase_h) {
-    put_outputs(place, acc, bias + channel + lane % 4 * 2, lane, phase_h);
+    put_outputs(place, acc, bias + (channel + lane % 4 * 2), lane, phase_h);
     __syncwarp();
-    store_turn(y + static_cast<long long>(channel) * 16384, place, stored, tile, first, lane, phase_h);
+    store_turn(y, place, stored, tile, first, lane, channel, phase_h);
     // Between tiles blocks meet.
     __syncwarp();
   }
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's,
-// whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the
-// group there are from the block's first one on.
+// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
+// of the group there are from the block's first one on.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, float* __restrict__ y, float* place,
                                             const float* bias, const Tile& tile, int first, int lane, int channel) {
   store_planes(acc, y, place, bias, tile, first, lane, channel);

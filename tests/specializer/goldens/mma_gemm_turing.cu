@@ -203,11 +203,6 @@ __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap
   return (ci * outs + co) * taps + tap;
 }
 
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co) {
-  return co;
-}
-
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
@@ -554,6 +549,12 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 8 + i * kPlaceStep;
 }
 
+// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
+// take no registers.
+__device__ __forceinline__ int offset_of_place(int thread, int i) {
+  return place_of(thread, 0) * kPixelPitch + i * 4608;
+}
+
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -566,8 +567,10 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
   for (int i = 0; i < 4; ++i) {
     const int pixel = place_of(thread, i);
     const int image = tile.image;
-    const int iy = tile.m_y + pixel / 8;
-    const int ix = tile.m_x + pixel % 8;
+    const int row = pixel / 8;
+    const int column = pixel - row * 8;
+    const int iy = tile.m_y + row;
+    const int ix = tile.m_x + column;
     const bool inside = is_place(thread, i) && (iy >= 0 && iy < 32 && ix >= 0 && ix < 32);
     const long long first = static_cast<long long>(image) * 65536;
     const long long of_pixel = static_cast<long long>(iy) * 32 + ix;
@@ -611,7 +614,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 4 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * 16 + place_of(thread, item) * kPixelPitch;
+      unsigned char* pixel = to + unit_of(thread) * 16 + offset_of_place(thread, item);
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
@@ -677,8 +680,7 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][2][4], int phase, 
 
 // Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
 // `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
-// the
-// block's first channel of the first image, `left` how many channels there are from there on.
+// the block's first channel of the first image, `left` how many channels there are from there on.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
                                              int place, int row, int channel) {
   #pragma unroll
@@ -697,14 +699,13 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
           for (int phase_w = 0; phase_w < 2; ++phase_w) {
             const int ox = m_x * 2 + phase_w;
             if (ox >= 0 && ox < 64) {
-              unsigned short* to = y + ((static_cast<long long>(image) * 64 + oy) * 64 + ox) * 32;
-              const int own = own_channel(channel);
+              unsigned short* to = y + ((static_cast<long long>(image) * 64 + oy) * 64 + ox) * 32 + channel;
               float values[4];
               #pragma unroll
               for (int v = 0; v < 4; ++v) {
                 values[v] = acc_of(acc[first], phase_h * 2 + phase_w, v, half);
               }
-              store_global_8(to + own, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+              store_global_8(to, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
             }
           }
         }
@@ -714,9 +715,8 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's,
-// whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the
-// group there are from the block's first one on.
+// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
+// of the group there are from the block's first one on.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
                                             int first, int lane, int channel) {
   store_pixels(acc, y, tile, first, lane / 4, channel + lane % 4 * 4);

@@ -47,6 +47,7 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 constexpr int kThreads = 256;
 constexpr int kTileColumns = 512;
 constexpr int kStagedColumns = 514;
+constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 
@@ -61,37 +62,61 @@ struct Stage {
   float weights[5][12][7];
 };
 
+// One place of stage_rows().
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned short* __restrict__ x,
+                                            int first_channel, int first_column, int in_w) {
+  // Adjacent threads read adjacent memory.
+  const int channel = i / 514;
+  const int column = i % kStagedColumns;
+  const int ci = first_channel + channel;
+  const int ix = first_column + column;
+  const bool is_inside = ix >= 0 && ix < in_w;
+  const unsigned short* from = x + (static_cast<long long>(ci) * in_w + ix);
+  stage_element(&stage.rows[channel][0][column], from, is_inside);
+}
+
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
 __device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
                                            int first_column, int in_w) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 2570; i += kThreads) {
-    // Adjacent threads read adjacent memory.
-    const int channel = i / 514;
-    const int column = i % kStagedColumns;
-    const int ci = first_channel + channel;
-    const int ix = first_column + column;
-    const bool is_inside = ix >= 0 && ix < in_w;
-    const unsigned short* from = x + (static_cast<long long>(ci) * in_w + ix);
-    stage_element(&stage.rows[channel][0][column], from, is_inside);
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 2304; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, x, first_channel, first_column, in_w);
+    }
   }
+  #pragma unroll 1
+  for (int i = 2304 + threadIdx.x; i < 2570; i += kThreads) {
+    stage_pixel(stage, i, x, first_channel, first_column, in_w);
+  }
+}
+
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned short* __restrict__ weight,
+                                             int first_channel) {
+  const int tap = i % 9;
+  const int channel = i / 9 % 7;
+  const int k_block_channel = i / 63;
+  const int ci = first_channel + k_block_channel;
+  stage_element(&stage.weights[k_block_channel][tap][channel],
+                weight + ((static_cast<long long>(ci) * 7 + channel) * 9 + tap), true);
 }
 
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
-  // more would spill
-  #pragma unroll 3
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 0; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel);
+    }
+  }
+  #pragma unroll 1
   for (int i = threadIdx.x; i < 315; i += kThreads) {
-    const int tap = i % 9;
-    const int channel = i / 9 % 7;
-    const int k_block_channel = i / 63;
-    const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap][channel],
-                  weight + ((static_cast<long long>(ci) * 7 + channel) * 9 + tap), true);
+    stage_weight(stage, i, weight, first_channel);
   }
 }
 
@@ -157,14 +182,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int tiles_x = (out_w + 1535) / 1536;
 
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int tile_x = block % tiles_x;
   const int image = block / tiles_x;
 
   // The thread's place in the block: first column and row of its positions, first of its channels.
   const int thread = threadIdx.x;
   const int column = thread % 256 * 2;
-  const int m_x = tile_x * kTileColumns + column;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(width);
@@ -184,18 +208,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 5; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][0], &stage.rows[c][0][column + 2], &stage.weights[c][0][0]);  // tap (0, 0)
-      multiply_add(acc[0][1], &stage.rows[c][0][column + 2], &stage.weights[c][1][0]);  // tap (0, 1)
-      multiply_add(acc[0][2], &stage.rows[c][0][column + 2], &stage.weights[c][2][0]);  // tap (0, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][column + 1], &stage.weights[c][3][0]);  // tap (0, 3)
-      multiply_add(acc[0][1], &stage.rows[c][0][column + 1], &stage.weights[c][4][0]);  // tap (0, 4)
-      multiply_add(acc[0][2], &stage.rows[c][0][column + 1], &stage.weights[c][5][0]);  // tap (0, 5)
-      multiply_add(acc[0][0], &stage.rows[c][0][column], &stage.weights[c][6][0]);      // tap (0, 6)
-      multiply_add(acc[0][1], &stage.rows[c][0][column], &stage.weights[c][7][0]);      // tap (0, 7)
-      multiply_add(acc[0][2], &stage.rows[c][0][column], &stage.weights[c][8][0]);      // tap (0, 8)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + column + 2, &stage.weights[c][0][0]);  // tap (0, 0)
+      multiply_add(acc[0][1], &stage.rows[c][0][0] + column + 2, &stage.weights[c][1][0]);  // tap (0, 1)
+      multiply_add(acc[0][2], &stage.rows[c][0][0] + column + 2, &stage.weights[c][2][0]);  // tap (0, 2)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + column + 1, &stage.weights[c][3][0]);  // tap (0, 3)
+      multiply_add(acc[0][1], &stage.rows[c][0][0] + column + 1, &stage.weights[c][4][0]);  // tap (0, 4)
+      multiply_add(acc[0][2], &stage.rows[c][0][0] + column + 1, &stage.weights[c][5][0]);  // tap (0, 5)
+      multiply_add(acc[0][0], &stage.rows[c][0][0] + column, &stage.weights[c][6][0]);      // tap (0, 6)
+      multiply_add(acc[0][1], &stage.rows[c][0][0] + column, &stage.weights[c][7][0]);      // tap (0, 7)
+      multiply_add(acc[0][2], &stage.rows[c][0][0] + column, &stage.weights[c][8][0]);      // tap (0, 8)
     }
   }
 
+  // Behind the loop, so that no register keeps them through it.
+  const int m_x = tile_x * kTileColumns + column;
   store(acc[0][0], y_image, m_x * 3, out_w);
   store(acc[0][1], y_image, m_x * 3 + 1, out_w);
   store(acc[0][2], y_image, m_x * 3 + 2, out_w);

@@ -63,6 +63,7 @@ constexpr int kGroupIn = 32;
 constexpr int kStagedRows = 17;
 constexpr int kStagedColumns = 17;
 constexpr int kPitch = 20;
+constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 
@@ -99,18 +100,30 @@ __device__ __forceinline__ void copy_rows(Stage& stage, const float* __restrict_
   }
 }
 
+// One place of stage_weights().
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* __restrict__ weight, int first_channel,
+                                             int kd) {
+  const int tap = i % 9;
+  const int channel = i / 9 % 16;
+  const int k_block_channel = i / 144;
+  const int ci = first_channel + k_block_channel;
+  stage_element(&stage.weights[k_block_channel][tap][channel], weight + (((ci * 16 + channel) * 3 + kd) * 9 + tap));
+}
+
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
                                               int kd) {
-  // more would spill
-  #pragma unroll 3
-  for (int i = threadIdx.x; i < 2304; i += kThreads) {
-    const int tap = i % 9;
-    const int channel = i / 9 % 16;
-    const int k_block_channel = i / 144;
-    const int ci = first_channel + k_block_channel;
-    stage_element(&stage.weights[k_block_channel][tap][channel], weight + (((ci * 16 + channel) * 3 + kd) * 9 + tap));
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < 2304; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel, kd);
+    }
+  }
+  #pragma unroll 1
+  for (int i = 2304 + threadIdx.x; i < 2304; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel, kd);
   }
 }
 
@@ -201,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_direct_forward_7f8426b4c9139c0b(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int image = block / 16;
   const int oz = block % 16;
 
@@ -210,6 +223,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int column = thread % 8 * 2;
   const int row = thread / 8 % 8 * 2;
   const int channel = thread / 64 * 4;
+  const int place = row * kPitch + column;  // in what is staged
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 32;
@@ -235,22 +249,23 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
         #pragma unroll 1
         for (int c = 0; c < 16; ++c) {
           // Kernel row 0: output rows of phase 1, input offset 1.
-          multiply_add(acc[1][1], &stage.rows[c][row + 1][column + 1], &stage.weights[c][0][channel]);  // tap (0, 0)
-          multiply_add(acc[1][0], &stage.rows[c][row + 1][column], &stage.weights[c][1][channel]);      // tap (0, 1)
-          multiply_add(acc[1][1], &stage.rows[c][row + 1][column], &stage.weights[c][2][channel]);      // tap (0, 2)
+          multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][0][channel]);  // tap (0, 0)
+          multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 20, &stage.weights[c][1][channel]);      // tap (0, 1)
+          multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20, &stage.weights[c][2][channel]);      // tap (0, 2)
           // Kernel row 1: output rows of phase 0, input offset 0.
-          multiply_add(acc[0][1], &stage.rows[c][row][column + 1], &stage.weights[c][3][channel]);  // tap (1, 0)
-          multiply_add(acc[0][0], &stage.rows[c][row][column], &stage.weights[c][4][channel]);      // tap (1, 1)
-          multiply_add(acc[0][1], &stage.rows[c][row][column], &stage.weights[c][5][channel]);      // tap (1, 2)
+          multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][3][channel]);  // tap (1, 0)
+          multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][4][channel]);      // tap (1, 1)
+          multiply_add(acc[0][1], &stage.rows[c][0][0] + place, &stage.weights[c][5][channel]);      // tap (1, 2)
           // Kernel row 2: output rows of phase 1, input offset 0.
-          multiply_add(acc[1][1], &stage.rows[c][row][column + 1], &stage.weights[c][6][channel]);  // tap (2, 0)
-          multiply_add(acc[1][0], &stage.rows[c][row][column], &stage.weights[c][7][channel]);      // tap (2, 1)
-          multiply_add(acc[1][1], &stage.rows[c][row][column], &stage.weights[c][8][channel]);      // tap (2, 2)
+          multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][6][channel]);  // tap (2, 0)
+          multiply_add(acc[1][0], &stage.rows[c][0][0] + place, &stage.weights[c][7][channel]);      // tap (2, 1)
+          multiply_add(acc[1][1], &stage.rows[c][0][0] + place, &stage.weights[c][8][channel]);      // tap (2, 2)
         }
       }
     }
   }
 
+  // Behind the loop, so that no register keeps them through it.
   if (reinterpret_cast<unsigned long long>(y) % 16 == 0) {
     store_runs(acc[0], y_image, bias, channel, row * 2, column * 2);
   } else {

@@ -68,9 +68,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
     convtgen_direct_forward_88342f6ad70eb1e7(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
-  const int block = blockIdx.x;
+  const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
   const int channel_tile = block % 2;
-  const int tile = block / 2;
+  const unsigned int tile = block / 2;
   const int tile_x = tile % 11;
   const int tile_y = tile / 11 % 85;
   const int image = tile / 935;
@@ -80,8 +80,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   const int column = thread % 16;
   const int row = thread / 16 % 2;
   const int first_out = channel_tile * 4;
-  const int m_y = tile_y * 2 + row;
-  const int m_x = tile_x * 16 + column;
   const int channels = 7 - first_out;
 
   // Bases are 64-bit; every offset from them fits its type.
@@ -92,28 +90,31 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   Accumulators acc[5][5] = {};
   for (int first_in = 0; first_in < 5; ++first_in) {
     // Kernel row 0: output rows of phase 0, input offset 0.
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x, weight + (first_in * 7 + first_out) * 9,
-                          channels);  // tap (0, 0)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 80,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row, tile_x * 16 + column,
+                          weight + (first_in * 7 + first_out) * 9, channels);  // tap (0, 0)
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row, tile_x * 16 + column - 80,
                           weight + ((first_in * 7 + first_out) * 9 + 1), channels);  // tap (0, 1)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y, m_x - 160,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row, tile_x * 16 + column - 160,
                           weight + ((first_in * 7 + first_out) * 9 + 2), channels);  // tap (0, 2)
     // Kernel row 1: output rows of phase 0, input offset -80.
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row - 80, tile_x * 16 + column,
                           weight + ((first_in * 7 + first_out) * 9 + 3), channels);  // tap (1, 0)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 80,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row - 80, tile_x * 16 + column - 80,
                           weight + ((first_in * 7 + first_out) * 9 + 4), channels);  // tap (1, 1)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 80, m_x - 160,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row - 80, tile_x * 16 + column - 160,
                           weight + ((first_in * 7 + first_out) * 9 + 5), channels);  // tap (1, 2)
     // Kernel row 2: output rows of phase 0, input offset -160.
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row - 160, tile_x * 16 + column,
                           weight + ((first_in * 7 + first_out) * 9 + 6), channels);  // tap (2, 0)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 80,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row - 160, tile_x * 16 + column - 80,
                           weight + ((first_in * 7 + first_out) * 9 + 7), channels);  // tap (2, 1)
-    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, m_y - 160, m_x - 160,
+    multiply_add_unstaged(acc[0][0], x_group + first_in * 99ll, tile_y * 2 + row - 160, tile_x * 16 + column - 160,
                           weight + ((first_in * 7 + first_out) * 9 + 8), channels);  // tap (2, 2)
   }
 
+  // Behind the loop, so that no register keeps them through it.
+  const int m_y = tile_y * 2 + row;
+  const int m_x = tile_x * 16 + column;
   store(acc[0][0], y_image, first_out, channels, m_y * 5, m_x * 5);
   store(acc[0][1], y_image, first_out, channels, m_y * 5, m_x * 5 + 1);
   store(acc[0][2], y_image, first_out, channels, m_y * 5, m_x * 5 + 2);
