@@ -74,8 +74,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
-  // Of the unsigned index: signed divisions take more instructions and registers.
-  const int lane = threadIdx.x % 32;
+  // Signed divisions take more instructions and registers. ptxas spills split values without those of the lane.
+  const int lane = kSplit ? thread % 32 : threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const int warp_k = warp % P::warps_k;
   const int warp_taps = warp / P::warps_k % P::warps_taps;
