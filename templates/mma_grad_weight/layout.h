@@ -52,20 +52,31 @@ constexpr int kPlaneLoads = P::strip + (ceil_div(kInnerTaps, kInnerPeriod) - 1) 
 constexpr int kStripLoads = smaller(kInnerPlanes * kPlaneLoads, P::strip* kInnerTaps);
 
 // Whether copies bring rows of NCHW as they lie: then a stage has the positions of one channel after the other. A copy
-// has so many elements of a row: as many as all rows, tiles and blocks of taps are multiples of.
+// has so many elements of a row: as many as all rows, tiles and blocks of taps are multiples of. Words go to their
+// column's plane of grad_y; elements of 16 bits stay in whole rows, which begin where memory has a copy's first one.
 constexpr bool kPlanar = !P::channels_last && P::copy_bytes > 0;
+constexpr bool kWholeRows = kPlanar && kElementBytes == 2;
 constexpr int kKnownOutputColumns =
     (P::width - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w;
-__host__ __device__ constexpr int copied_together(const bool are_adjacent, int columns, int distance) {
-  return kPlanar && are_adjacent && P::width >= 0
+__host__ __device__ constexpr int copied_together(int columns, int tile, int distance) {
+  return kPlanar && P::width >= 0
              ? greatest_common_divisor(greatest_common_divisor(P::copy_bytes / kElementBytes, columns),
-                                       greatest_common_divisor(P::tile_columns, distance))
+                                       greatest_common_divisor(tile, distance))
              : 1;
 }
-constexpr int kInputCopy = copied_together(true, P::width, P::tile_columns);
-constexpr int kWindowCopy = copied_together(
-    P::stride_w == 1, kKnownOutputColumns,
-    greatest_common_divisor(floor_mod(P::padding_w, 4), P::taps_w < P::kernel_w ? P::taps_w * P::dilation_w : 4));
+constexpr int kInputCopy = copied_together(P::width, P::tile_columns, 0);
+constexpr int kWindowCopy =
+    kWholeRows || P::stride_w == 1
+        ? copied_together(kKnownOutputColumns, P::tile_columns* P::stride_w,
+                          greatest_common_divisor(kWholeRows ? 0 : floor_mod(P::padding_w, 4),
+                                                  P::taps_w < P::kernel_w ? P::taps_w * P::dilation_w : 0))
+        : 1;
+constexpr int kRowShift = kWholeRows ? floor_mod(-P::padding_w, kWindowCopy) : 0;  // elements before the window
+constexpr int kPositionStep = kWholeRows ? P::stride_w : 1;  // elements from a position of a plane to the next one
+constexpr int kColumnPlanes = kWholeRows ? 1 : kPlanesW;     // that a row is parted into
+constexpr int kRowElements = kWholeRows
+                                 ? (P::tile_columns - 1) * P::stride_w + P::dilation_w * (P::taps_w - 1) + 1 + kRowShift
+                                 : P::tile_columns + kHaloW;  // of the window, or of one plane of its columns
 
 // The positions of a stage, of x and of each plane of grad_y. Rows of all images follow one another, each image with
 // kHaloH rows of zeros at its end. 16 bits: where eight positions are of two parts, these are in different banks.
@@ -75,9 +86,9 @@ __host__ __device__ constexpr int row_pitch(int columns) {
 }
 constexpr int kInputPitch = row_pitch(P::tile_columns);
 constexpr int kInputPixels = P::tile_rows * kInputPitch;
-constexpr int kWindowPitch = row_pitch(ceil_div(P::tile_columns + kHaloW, kWindowCopy) * kWindowCopy);
+constexpr int kWindowPitch = row_pitch(ceil_div(kRowElements, kWindowCopy) * kWindowCopy / kPositionStep);
 constexpr int kPlanePixels = (P::tile_rows + kHaloH) * kWindowPitch;
-constexpr int kWindowPixels = kPlanes * kPlanePixels;
+constexpr int kWindowPixels = kPlanesH * kColumnPlanes * kPlanePixels;
 
 // Where they lie, by units of channels of 16 bytes: NCHW pixels of a unit are adjacent, else units of a pixel; of
 // planar stages pixels of a channel. 16 bits: eight adjacent pixels of a unit are in different banks. tf32: so are four
@@ -85,20 +96,26 @@ constexpr int kWindowPixels = kPlanes * kPlanePixels;
 constexpr int kInputUnits = P::block_in / kVector;
 constexpr int kWindowUnits = P::block_out / kVector;
 __host__ __device__ constexpr int pixel_pitch(int units) {
-  return kPlanar                 ? kElementBytes
-         : !P::channels_last     ? 16
+  return !P::channels_last       ? 16
          : P::type == kWgmmaTf32 ? 16 * (units + floor_mod(2 - units, 4))
                                  : 16 * (units / 2 * 2 + 1);
 }
 __host__ __device__ constexpr int unit_pitch(int pixels) {
   return P::channels_last ? 16 : P::type == kWgmmaTf32 ? 16 * (pixels + floor_mod(4 - pixels, 8)) : 16 * pixels;
 }
-constexpr int kInputPixelPitch = pixel_pitch(kInputUnits);
-constexpr int kInputUnitPitch = unit_pitch(kInputPixels);
-constexpr int kInputChannelPitch = kPlanar ? kInputUnitPitch / kVector : kElementBytes;  // of a unit
-constexpr int kWindowPixelPitch = pixel_pitch(kWindowUnits);
-constexpr int kWindowUnitPitch = unit_pitch(kWindowPixels);
-constexpr int kWindowChannelPitch = kPlanar ? kWindowUnitPitch / kVector : kElementBytes;
+// From a channel of a planar stage to the next one: an odd number of 16 bytes, or of 32 where positions are 4 bytes
+// apart.
+__host__ __device__ constexpr int channel_pitch(int pixels, int pixel_bytes) {
+  return pixel_bytes == 4 && kWholeRows ? 32 * (ceil_div(pixels * pixel_bytes, 32) / 2 * 2 + 1)
+                                        : 16 * (ceil_div(pixels * pixel_bytes, 16) / 2 * 2 + 1);
+}
+constexpr int kInputPixelPitch = kPlanar ? kElementBytes : pixel_pitch(kInputUnits);
+constexpr int kInputChannelPitch =
+    kPlanar ? channel_pitch(kInputPixels, kInputPixelPitch) : kElementBytes;  // of a unit
+constexpr int kInputUnitPitch = kPlanar ? kVector * kInputChannelPitch : unit_pitch(kInputPixels);
+constexpr int kWindowPixelPitch = kPlanar ? kPositionStep * kElementBytes : pixel_pitch(kWindowUnits);
+constexpr int kWindowChannelPitch = kPlanar ? channel_pitch(kWindowPixels, kWindowPixelPitch) : kElementBytes;
+constexpr int kWindowUnitPitch = kPlanar ? kVector * kWindowChannelPitch : unit_pitch(kWindowPixels);
 // Of values that are split the high parts come first, then the low ones.
 constexpr int kInputPartBytes = P::channels_last ? kInputPixels * kInputPixelPitch : kInputUnits * kInputUnitPitch;
 constexpr int kWindowPartBytes = P::channels_last ? kWindowPixels * kWindowPixelPitch : kWindowUnits * kWindowUnitPitch;
@@ -116,11 +133,14 @@ constexpr bool kWindowIsSpanned = (P::taps_w >= P::kernel_w || P::taps_w * P::di
 constexpr int kWindowSpan = kPlanar ? kWindowCopy : kWindowIsSpanned ? P::span : 1;
 // Whether spans of a row are of all its planes.
 constexpr bool kRowsAreWhole =
-    kPlanar ? P::stride_w == 1 || (P::dilation_w == 1 && kPlanesW == P::stride_w) : kWindowSpan > 1;
-constexpr int kSpanShift = kPlanar || kWindowSpan == 1 ? 0 : P::padding_w % 2;
-constexpr int kSpannedColumns = kPlanesW * (kPlanar ? kWindowPitch : P::tile_columns + kHaloW);  // of all planes
+    kPlanar ? kWholeRows || P::stride_w == 1 || (P::dilation_w == 1 && kPlanesW == P::stride_w) : kWindowSpan > 1;
+constexpr int kSpanShift = kPlanar ? kRowShift : kWindowSpan == 1 ? 0 : P::padding_w % 2;
+constexpr int kSpannedColumns = kWholeRows
+                                    ? kWindowPitch * kPositionStep
+                                    : kPlanesW * (kPlanar ? kWindowPitch : P::tile_columns + kHaloW);  // of all planes
 constexpr int kInputRowSpans = kInputSpan == 1 ? kInputPitch : P::tile_columns / kInputSpan;
-constexpr int kWindowRowSpans = kRowsAreWhole ? ceil_div(kSpannedColumns + kSpanShift, kWindowSpan) : kWindowPitch;
+constexpr int kWindowRowSpans =
+    kRowsAreWhole ? ceil_div(kSpannedColumns + (kPlanar ? 0 : kSpanShift), kWindowSpan) : kWindowPitch;
 constexpr int kPlaneSpans = (P::tile_rows + kHaloH) * kWindowRowSpans;
 constexpr int kInputSpans = P::tile_rows * kInputRowSpans;
 constexpr int kWindowSpans = (kRowsAreWhole ? kPlanesH : kPlanes) * kPlaneSpans;
@@ -211,8 +231,11 @@ static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 
 static_assert(kAccumulators <= kMostAccumulators, "the accumulators fit the registers");
 static_assert(!kSplit || kKSteps / P::warps_k <= kMostTerms, "a stage has no more products than one promotion");
 static_assert(P::copy_bytes == 0 || P::copies_in || P::copies_out, "copies are of x or of grad_y");
-static_assert(!kPlanar || (P::type == kWgmmaTf32 && P::copies_in && P::copies_out && P::block_out % kWindowRun == 0),
-              "what products read of a planar stage are words of it");
+static_assert(!kPlanar || (!kSplit && P::copies_in && P::copies_out && P::block_out % kWindowRun == 0),
+              "what products read of a planar stage are elements of it");
+static_assert(!kWholeRows || (!P::along_row && P::tile_columns % 8 == 0 && kInputCopy > 1 && kWindowCopy > 1 &&
+                              kWindowCopy % P::stride_w == 0),
+              "copies have words, and rows of matrices are vectors of x");
 static_assert((!P::wide_in || (P::channels_last && kGroupIn % kVector == 0)) &&
                   (!P::wide_out || (P::channels_last && kGroupOut % kVector == 0)),
               "units are loaded as they lie");

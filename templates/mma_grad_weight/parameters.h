@@ -61,9 +61,9 @@ struct Parameters {
   static constexpr int strip = 4;
   static constexpr bool along_row = false;
 
-  // The pipeline: stages, and bytes of one asynchronous copy (4, 8 or 16), or 0: positions come through registers, so
-  // that NCHW becomes what products read, and there are two stages. Where channels allow copies of x or of grad_y alone
-  // the other one comes through registers.
+  // The pipeline: stages, and bytes of one asynchronous copy (4, 8 or 16; of NCHW at the most), or 0: positions come
+  // through registers, so that units of channels of NCHW are put together, and there are two stages. Where channels
+  // allow copies of x or of grad_y alone the other one comes through registers.
   static constexpr int stages = 3;
   static constexpr int copy_bytes = 16;
   static constexpr bool copies_in = true;
@@ -83,6 +83,6 @@ struct Parameters {
   // gradient of the bias.
   static constexpr int scan_slices = 1;
   static constexpr int bias_slices = 1;
-  // Whether blocks add up what they bring of grad_y, for that gradient: of each slice and tap along the depth.
+  // Whether blocks add up their fragments of grad_y, for that gradient: of each slice and tap along the depth.
   static constexpr bool sums_bias = false;
 };

@@ -1,5 +1,5 @@
 // Part of the template `mma_grad_weight`: the products of a stage.
-// Needs: P, operand()
+// Needs: P, high_halves(), low_halves(), operand()
 #pragma once
 
 #include "device/matrix_load.h"
@@ -33,16 +33,27 @@ constexpr int kWindowPlaces = P::along_row ? 1 : kWarpTapsW;
 struct Places {
   int input;
   int window[kWindowPlaces];
-  int first_kw;  // of a warp that adds up grad_y, if it is one
+  bool is_odd[kWindowPlaces];  // of whole rows, whether a tap's first element is the second one of a word
+  int first_kw;                // of a warp that adds up grad_y, if it is one
   bool sums;
 };
+
+// Pixels from the first half of a product's positions to the second one.
+__host__ __device__ constexpr int half_pixels(int pitch) {
+  return kPart == kInstructionK ? kHalf * kApart : kHalf / kPart * kPartRows * pitch;
+}
 
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
 // matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
 // then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
+// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane, const bool is_a, const int pitch, const int pixel_bytes,
                                           const int unit_bytes, const int channel_bytes) {
+  if constexpr (kWholeRows) {
+    const int pixel = is_a ? lane / 16 * half_pixels(pitch) : lane % 4 * 2;
+    return pixel * pixel_bytes + (is_a ? lane % 16 : lane / 4) * channel_bytes;
+  }
   const int position = P::type == kWgmmaTf32 ? lane % 4 : is_a ? lane % 8 + lane / 16 * 8 : lane % 16;
   const int pixel = position / kPart * (kPartRows * pitch) + position % kPart * kApart;
   return pixel * pixel_bytes + (P::type == kWgmmaTf32 ? lane / 16 * unit_bytes + lane / 4 % 4 * channel_bytes
@@ -64,18 +75,19 @@ __device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out,
 #pragma unroll
   for (int column = 0; column < kWindowPlaces; ++column) {
     const int kw = warp_taps * kWarpTapsW + column;
-    places.window[column] = window + (kw % kPeriodW * kPlanePixels + kw / kPeriodW * kStepW) * kWindowPixelPitch;
+    if constexpr (kWholeRows) {
+      const int element = kw * P::dilation_w + kRowShift;
+      places.window[column] = window + element / 2 * 4;
+      places.is_odd[column] = element % 2 == 1;
+    } else {
+      places.window[column] = window + (kw % kPeriodW * kPlanePixels + kw / kPeriodW * kStepW) * kWindowPixelPitch;
+    }
   }
   return places;
 }
 
 __device__ __forceinline__ unsigned int shared_word(const unsigned char* from) {
   return *reinterpret_cast<const unsigned int*>(from);
-}
-
-// Pixels from the first half of a product's positions to the second one.
-__host__ __device__ constexpr int half_pixels(int pitch) {
-  return kPart == kInstructionK ? kHalf * kApart : kHalf / kPart * kPartRows * pitch;
 }
 
 // Rounds the first words of a fragment, which the stage has as they lie in memory.
@@ -97,14 +109,44 @@ __device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned c
     if constexpr (kPlanar) {
       round_words(a, 4);
     }
+  } else if constexpr (kWholeRows) {
+    matrix_load_x4(a, from);
   } else {
     matrix_load_x4_transposed(a, from);
   }
 }
 
+// Two elements of a row that are a stride apart, as a word: the first one is in the word at `from`. Words of both at
+// multiples of 8 bytes are one load, which has no bank conflicts.
+__device__ __forceinline__ unsigned int pair_at(const unsigned char* from, bool is_odd, const bool is_aligned) {
+  if constexpr (P::stride_w == 1) {
+    return is_odd ? shared_word(from) >> 16 | shared_word(from + 4) << 16 : shared_word(from);
+  }
+  uint2 words;
+  if (P::stride_w == 2 && is_aligned) {
+    words = *reinterpret_cast<const uint2*>(from);
+  } else {
+    words = make_uint2(shared_word(from), shared_word(from + P::stride_w * kElementBytes));
+  }
+  return is_odd ? high_halves(words.x, words.y) : low_halves(words.x, words.y);
+}
+// Whether that is so of a warp's column of taps.
+__host__ __device__ constexpr bool is_aligned_column(int column) {
+  return P::warps_taps == 1 && kWindowPitch % 2 == 0 && (column * P::dilation_w + kRowShift) / 2 % 2 == 0;
+}
+
 // Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
-__device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
-  if constexpr (P::type == kWgmmaTf32) {
+__device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from, bool is_odd,
+                                             const bool is_aligned) {
+  if constexpr (kWholeRows) {
+    constexpr int kNextHalf = half_pixels(kWindowPitch) * kWindowPixelPitch;
+    b[0] = pair_at(from, is_odd, is_aligned);
+    b[1] = pair_at(from + kNextHalf, is_odd, is_aligned);
+    if (kWarpOutTiles > 1) {
+      b[2] = pair_at(from + kWindowUnitPitch, is_odd, is_aligned);
+      b[3] = pair_at(from + (kNextHalf + kWindowUnitPitch), is_odd, is_aligned);
+    }
+  } else if constexpr (P::type == kWgmmaTf32) {
     constexpr int kNextHalf = half_pixels(kWindowPitch) * kWindowPixelPitch;
     b[0] = shared_word(from);
     b[1] = shared_word(from + kNextHalf);
@@ -137,11 +179,12 @@ __host__ __device__ constexpr bool is_new(int step, int inner) {
 // Bytes from the warp's first inner tap at the strip's first step to an inner tap at a step, and of along_row from the
 // first outer tap to another one.
 __host__ __device__ constexpr int offset_of_load(int step, int inner, int outer) {
-  return P::along_row ? (outer % kPeriodH * (kPlanesW * kPlanePixels) + outer / kPeriodH * kStepH * kWindowPitch +
-                         inner % kPeriodW * kPlanePixels + step + steps_of_tap(inner)) *
-                            kWindowPixelPitch
-                      : (inner % kPeriodH * (kPlanesW * kPlanePixels) + (step + steps_of_tap(inner)) * kWindowPitch) *
-                            kWindowPixelPitch;
+  return P::along_row
+             ? (outer % kPeriodH * (kPlanesW * kPlanePixels) + outer / kPeriodH * kStepH * kWindowPitch +
+                inner % kPeriodW * kPlanePixels + step + steps_of_tap(inner)) *
+                   kWindowPixelPitch
+             : (inner % kPeriodH * (kColumnPlanes * kPlanePixels) + (step + steps_of_tap(inner)) * kWindowPitch) *
+                   kWindowPixelPitch;
 }
 // Pixels of x from a step of a strip to the next one.
 constexpr int kInputStep = P::along_row ? 1 : kInputPitch;
@@ -246,15 +289,17 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, BiasTotals& bi
           for (int part = 0; part < kParts; ++part) {
 #pragma unroll
             for (int two = 0; two < kWarpOutLoads; ++two) {
-              load_columns(b[load][part][two], window + places.window[P::along_row ? 0 : outer] +
-                                                   (part * kWindowPartBytes + offset_of_load(step, inner, outer) +
-                                                    two * (16 / kVector * kWindowUnitPitch)));
+              load_columns(b[load][part][two],
+                           window + places.window[P::along_row ? 0 : outer] +
+                               (part * kWindowPartBytes + offset_of_load(step, inner, outer) +
+                                two * (16 / kVector * kWindowUnitPitch)),
+                           kWholeRows && places.is_odd[P::along_row ? 0 : outer], is_aligned_column(outer));
             }
           }
           if (is_summed_row(load) && places.sums && is_summed_column(places.first_kw + outer)) {
             sum_columns(sums, b[load]);
           }
-          if constexpr (kPlanar) {
+          if constexpr (kPlanar && !kWholeRows) {
 #pragma unroll
             for (int two = 0; two < kWarpOutLoads; ++two) {
               round_words(b[load][0][two], kWarpOutTiles > 1 ? 4 : 2);

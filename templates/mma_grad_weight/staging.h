@@ -48,6 +48,10 @@ __device__ __forceinline__ int window_place(int pixel, int piece) {
 // and whether the window has it.
 __device__ __forceinline__ int spanned_pixel(unsigned int span, const int column) {
   const unsigned int of_plane = span % kPlaneSpans;
+  if constexpr (kPlanar && kColumnPlanes == 1) {
+    return static_cast<int>(span / kWindowRowSpans) * kWindowPitch +
+           static_cast<int>(of_plane % kWindowRowSpans) * kWindowSpan / kPositionStep;
+  }
   const int of_row = static_cast<int>(of_plane % kWindowRowSpans) * kWindowSpan + column - kSpanShift;
   const bool is_pair = kPlanesW == 2 && kWindowSpan == 2;
   const int plane = is_pair ? (column + kSpanShift) % 2 : of_row % kPlanesW;

@@ -102,8 +102,8 @@ TEST(PlanMmaGradWeight, RowsOfNchwAreReadByTwoPositionsAndTogetherWhereTheyAreEv
   const auto of = [](const std::string& rest) {
     return kMmaGradWeight.plans(weights_of("64 -> 64; kernel 3x3; " + rest, "sm_80")).value().front();
   };
-  EXPECT_EQ(integer(of("input 8x128x128; dtype f16"), "span"), 2);
-  EXPECT_EQ(of("input 8x128x128; dtype f16").alignment, 4);
+  EXPECT_EQ(integer(of("input 8x128x?; dtype f16"), "span"), 2);
+  EXPECT_EQ(of("input 8x128x128; compute f32x3").alignment, 8);
   EXPECT_EQ(of("input 8x128x127; dtype f16").alignment, 2);
   EXPECT_EQ(of("input 8x128x?; dtype f16").alignment, 2);
 }
@@ -117,6 +117,17 @@ TEST(PlanMmaGradWeight, RowsOfTf32AreCopiedAsTheyLie) {
   EXPECT_EQ(of("padding 1x1; input 8x126x126").alignment, 8);
   EXPECT_EQ(of("stride 2x2; input 8x127x127").alignment, 4);
   EXPECT_EQ(of("input 8x128x?").alignment, 4);
+}
+
+TEST(PlanMmaGradWeight, RowsOf16BitsAreCopiedByTwoElementsAndMore) {
+  const auto copies = [](const std::string& rest) {
+    const auto plans = kMmaGradWeight.plans(weights_of("64 -> 64; kernel 3x3; dtype f16; " + rest, "sm_80")).value();
+    return std::ranges::any_of(plans, [](const Plan& each) { return integer(each, "copy_bytes") == 16; });
+  };
+  EXPECT_TRUE(copies("input 8x128x128"));
+  EXPECT_FALSE(copies("input 8x128x127"));              // rows begin within a word
+  EXPECT_FALSE(copies("stride 2x2; input 8x128x128"));  // so do those of 257 outputs
+  EXPECT_FALSE(copies("input 8x128x?"));
 }
 
 TEST(PlanMmaGradWeight, FragmentsAreAddedUpForTheBiasWhereTapsReadEachOutputOnce) {

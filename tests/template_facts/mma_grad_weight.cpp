@@ -196,7 +196,16 @@ TemplateFacts facts_of_mma_grad_weight() {
                .least_mutants = 15,
                .unseen = 5,
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
-                        "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1"},
+                        "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1, copy_bytes 0, copies_in 0, "
+                        "copies_out 0, span 2"},
+              {.name = "mma_grad_weight_whole_rows",
+               .layer = "conv_transpose2d 20 -> 24; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input "
+                        "3x5x16; dtype f16; directions grad_weight",
+               .least_mutants = 15,
+               .unseen = 5,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "1, tile_rows 4, tile_columns 16, strip 2, stages 3, slices 1, copy_bytes 16, copies_in 1, "
+                        "copies_out 1, span 1"},
               {.name = "mma_grad_weight_bias",
                .layer = "conv_transpose3d 12 -> 16; kernel 3x3x3; stride 2x2x2; padding 1x1x1; bias; input 2x3x5x21; "
                         "dtype f16; directions grad_weight",

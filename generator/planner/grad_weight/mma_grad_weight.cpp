@@ -1,7 +1,9 @@
+#include "generator/planner/grad_weight/mma_grad_weight_block.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -38,29 +40,24 @@ constexpr std::int64_t kOtherRegisters = 44;      // of a thread, beside accumul
 constexpr std::int64_t kMostSplitOfTuring = 256;  // where products have half the terms; with more ptxas spills
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
-constexpr double kRunInstructions = 40, kRunCopy = 2;  // of a turn of planar stages, and of each of its copies
-constexpr std::int64_t kLeastOfVolumes = 4;            // channels of groups, which no others make products of
+constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no others make products of
 
-/// The block, as the template's parameters of the same names.
-CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 8), (warps_in, 1),
-                         (warps_out, 1), (warps_taps, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1),
-                         (tile_columns, 16), (strip, 1), (along_row, false), (stages, 2), (copy_bytes, 16),
-                         (copies_in, true), (copies_out, true), (wide_in, false), (wide_out, false), (span, 1),
-                         (slices, 1), (promote_stages, 0), (scan_slices, 1), (bias_slices, 1), (sums_bias, false));
-
-/// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceBlocks, kHaloH, kPeriodW, kOuterTaps,
-                   kWarpTapsW, kWarpInTiles, kWarpOutTiles, kWarpOutLoads, kAccumulators, kTotals, kKSteps, kStrips,
-                   kOwnStrips, kStripProducts, kStripLoads, kInnerPlanes, kPlaneLoads, kInputBytes, kWindowBytes,
-                   kStageBytes, kSpans, kInputTurns, kWindowTurns, kBatchWords, kTaps, kSharedBytes, kAlignment,
-                   kVector, kParts, kInputSpan, kWindowSpan, kInputIsEven, kWindowIsEven, kSpannedColumns, kScanTiles,
-                   kScanSharedBytes, kScannedChannels, kTapGroups, kRowsAreWhole, kPlanar, kInputRun, kWindowRun);
-
-bool splits(const Facts& f) {
-  return grad_weight::splits(f.layer);
+/// Whether asynchronous copies bring what products read.
+bool can_copy(const Facts& f) {
+  return !splits(f) && f.target.features.has(Feature::kCpAsync);
 }
-double products_of_value(const Facts& f) {
-  return splits(f) ? grad_weight::kSplitProducts : 1;
+
+/// Whether copies can bring rows of NCHW of 16 bits, by two elements or more.
+bool can_copy_rows(const Facts& f) {
+  constexpr std::int64_t kMostStride = 2;
+  return can_copy(f) && !f.channels_last && f.bytes == 2 && f.layer.axes[kWidth].extent &&
+         f.sizes.extents[kWidth] % 2 == 0 && output_extent(f.columns, f.sizes.extents[kWidth]) % 2 == 0 &&
+         f.columns.stride <= kMostStride;
+}
+/// Whether a block can have tiles of so many columns where copies bring such rows.
+bool fits_rows(const Facts& f, const Block& b) {
+  return !has_whole_rows(f, b) || (b.tile_columns % 8 == 0 && !b.along_row &&
+                                   (b.taps_w == f.columns.kernel || b.taps_w * f.columns.dilation % 2 == 0));
 }
 
 /// How x and grad_y are brought: by the largest asynchronous copies that the pixels' channels allow, or of tf32 those
@@ -68,9 +65,8 @@ double products_of_value(const Facts& f) {
 /// values are split, and where there are no such copies; there whole units of channels, where these are adjacent, or
 /// two adjacent positions.
 void choose_copies(const Facts& f, Block& b) {
-  const bool can_copy = !splits(f) && f.target.features.has(Feature::kCpAsync);
-  const bool by_copies = can_copy && f.channels_last;
-  if (can_copy && !f.channels_last && f.layer.compute == Compute::kTf32) {
+  const bool by_copies = can_copy(f) && f.channels_last;
+  if (can_copy(f) && !f.channels_last && f.layer.compute == Compute::kTf32) {
     b.copy_bytes = 16;  // at the most
     return;
   }
@@ -86,172 +82,15 @@ void choose_copies(const Facts& f, Block& b) {
   b.span = f.channels_last ? 1 : 2;
 }
 
-/// Tiles of all positions.
-std::int64_t tiles_of(const Facts& f, const Block& b) {
-  const std::int64_t all_rows = f.sizes.batch * f.sizes.extents[kDepth] * (f.sizes.extents[kHeight] + f.of(b)[kHaloH]);
-  return ceil_div(all_rows, b.tile_rows) * ceil_div(f.sizes.extents[kWidth], b.tile_columns);
-}
-
-/// What turns bring, of x or of grad_y.
-struct Brought {
-  double turns = 0;         // of warps
-  double copied_bytes = 0;  // by asynchronous copies; 0: through registers
-  std::int64_t run = 0;     // copies of a turn of planar stages
-  bool is_wide = false;
-  std::int64_t span = 1;          // positions of a turn
-  bool is_even = false;           // whether a span is one load of a channel
-  std::int64_t row_elements = 1;  // from the first position of a row to the last one of a tile
-  bool is_whole = false;          // whole rows of images, which follow one another in memory
-  double apart = 1;               // elements from a position to the next one
-};
-
-/// What that takes.
-struct BroughtWork {
-  double wavefronts = 0;
-  double waste = 1;  // bytes of whole sectors, for each that is wanted
-  double instructions = 0;
-};
-BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
-  if (b.run > 0) {
-    // Each copy is a wavefront where it is of words, of which lanes have adjacent ones.
-    const double copies = b.turns * static_cast<double>(b.run);
-    const double bytes = static_cast<double>(b.row_elements * f.bytes);
-    return {.wavefronts = std::max(copies, b.copied_bytes / f.factors.mma_grad_weight_copied),
-            .waste = std::max(32.0, bytes) / (bytes / b.apart),
-            .instructions = b.turns * kRunInstructions + copies * kRunCopy};
-  }
-  if (b.copied_bytes > 0) {
-    // 16 bytes of each lane are copied, and written again where they are rounded.
-    const double rounded = f.layer.compute == Compute::kTf32 ? 1 : 0;
-    return {.wavefronts = (1 + 2 * rounded) * b.copied_bytes / f.factors.mma_grad_weight_copied,
-            .instructions = b.turns * f.factors.mma_grad_weight_copy * (1 + rounded)};
-  }
-  const auto span = static_cast<double>(b.span);
-  const double stored = 4 * c.number(kParts) * span;
-  const double one = splits(f) ? f.factors.mma_grad_weight_split : f.factors.mma_grad_weight_turn;
-  const double of_turn =
-      b.is_wide ? f.factors.mma_grad_weight_wide : one * (1 + (span - 1) * f.factors.mma_grad_weight_span);
-  BroughtWork work = {.instructions = b.turns * of_turn};
-  if (f.channels_last) {
-    work.wavefronts = b.turns * ((b.is_wide ? 4 : c.number(kVector)) + stored);
-    return work;
-  }
-  // 32 lanes load adjacent positions of one channel: their elements, lines of memory of 128 bytes, and sectors.
-  const double elements = 32 * span * b.apart;
-  const double run = b.is_whole ? elements : std::min(elements, static_cast<double>(b.row_elements));
-  const double bytes = run * static_cast<double>(f.bytes);
-  const double lines = elements / run * std::max(1.0, bytes / 128);
-  const double loads = c.number(kVector) * (b.span > 1 && !b.is_even ? 2 : 1);
-  work.wavefronts = b.turns * (f.factors.mma_grad_weight_line * lines * loads + stored);
-  work.waste = std::max(32.0, bytes) / (bytes / b.apart);
-  return work;
-}
-
-/// Sectors that a block's results are written to: those of single taps are 4 bytes (sums of slices) of one.
-double stored_sectors(const Facts& f, const Block& b, double outputs) {
-  const bool together = f.layer.weight_layout == WeightLayout::kChannelsLast || f.rows.kernel * f.columns.kernel == 1;
-  const bool whole = together || (b.taps_h == f.rows.kernel && b.taps_w == f.columns.kernel);
-  const double bytes = b.slices > 1 ? 4 : static_cast<double>(f.bytes);
-  return outputs * (whole ? bytes : std::max(bytes, 32 / static_cast<double>(b.taps_w))) / 32;
-}
-
-double seconds_of(const Facts& f, const Block& b, Constants& c) {
-  const auto warps = static_cast<double>(b.warps_in * b.warps_out * b.warps_taps * b.warps_k);
-  const double strips = c.number(kOwnStrips) * warps;  // of all warps, in a stage
-  const double products = products_of_value(f) * strips * c.number(kStripProducts);
-  // Vectors of 16 bytes that products load, by eights.
-  const double loads = c.number(kParts) * strips * 4 *
-                       (static_cast<double>(b.strip) * c.number(kWarpInTiles) +
-                        c.number(kOuterTaps) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
-  const bool tf32 = f.layer.compute == Compute::kTf32;
-  // Of images that are read by columns of tiles each row is a run of its own.
-  const bool whole = b.tile_columns >= f.sizes.extents[kWidth];
-  const bool spanned = c[kRowsAreWhole] != 0, planar = c[kPlanar] != 0;
-  const BroughtWork input = work_of(f,
-                                    {.turns = c.number(kInputTurns) * warps,
-                                     .copied_bytes = b.copy_bytes > 0 && b.copies_in ? c.number(kInputBytes) : 0,
-                                     .run = planar ? c[kInputRun] : 0,
-                                     .is_wide = b.wide_in,
-                                     .span = c[kInputSpan],
-                                     .is_even = c[kInputIsEven] != 0,
-                                     .row_elements = b.tile_columns,
-                                     .is_whole = whole},
-                                    c);
-  const BroughtWork window =
-      work_of(f,
-              {.turns = c.number(kWindowTurns) * warps,
-               .copied_bytes = b.copy_bytes > 0 && b.copies_out ? c.number(kWindowBytes) : 0,
-               .run = planar ? c[kWindowRun] : 0,
-               .is_wide = b.wide_out,
-               .span = c[kWindowSpan],
-               .is_even = c[kWindowIsEven] != 0,
-               .row_elements = spanned ? c[kSpannedColumns] : b.tile_columns * f.columns.stride,
-               .is_whole = whole && (!spanned || f.rows.stride == 1),
-               .apart = spanned ? 1 : static_cast<double>((whole ? f.rows.stride : 1) * f.columns.stride)},
-              c);
-  // Where channels come first, sectors are read whole, those of grad_y for each plane; and lines of memory by halves.
-  const bool narrow = !f.channels_last && b.tile_columns < f.sizes.extents[kWidth];
-  const double memory_waste = narrow ? std::max(1.0, 64 / static_cast<double>(b.tile_columns * f.bytes)) : 1;
-  // Totals of values that are split: three instructions for an accumulator each 16 steps.
-  const double promoted = splits(f) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
-  // B fragments of as many taps as a plane of the stride has are added up: in tf32 by two instructions, else by
-  // products with ones.
-  const double summed = b.sums_bias ? c.number(kOwnStrips) * static_cast<double>(b.strip * b.warps_out * b.warps_k) *
-                                          c.number(kWarpOutTiles) * c.number(kParts) *
-                                          static_cast<double>(f.rows.stride * f.columns.stride)
-                                    : 0;
-  const auto slices = static_cast<double>(b.slices);
-  const double blocks = c.number(kSliceBlocks) * slices / f.target.multiprocessors;  // of an SM
-  const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
-  // Four schedulers share the warps; the one with the most is the last.
-  const double uneven = std::ceil(warps * at_once / 4) * 4 / (warps * at_once);
-  const StageWork stage = {
-      .tensor_cycles = uneven * (products + (tf32 ? 0 : summed)) * f.target.sm.mma_cycles,
-      .shared_wavefronts = loads * 128 / f.target.sm.shared_bytes_per_cycle + input.wavefronts + window.wavefronts,
-      .instructions = uneven *
-                      (products +
-                       loads * (planar ? 2
-                                : tf32 ? 1
-                                       : 0.25) +
-                       input.instructions + window.instructions + promoted + summed * (tf32 ? 2 : 1) +
-                       std::ceil(c.number(kSpans) / 32) * f.factors.mma_grad_weight_pixel) /
-                      4,
-      .l2_bytes = input.waste * c.number(kInputBytes) + std::min(window.waste, 8.0) * c.number(kWindowBytes)};
-  const double stages = std::ceil(static_cast<double>(tiles_of(f, b)) / static_cast<double>(b.slices));
-  const double waited = b.copy_bytes > 0 ? 0 : f.factors.mma_grad_weight_latency * c.number(kOwnStrips);
-  const double outputs = c.number(kTaps) * static_cast<double>(b.block_in * b.block_out);
-  const double hidden = b.copy_bytes > 0 && b.stages == 2 ? f.factors.mma_grad_weight_two_stages : 1;
-  const double block = stages * hidden *
-                           (cycles_of(f.target, stage) * (1 + f.factors.mma_grad_weight_wait / (warps * at_once)) +
-                            (f.factors.mma_grad_weight_stage + waited) / at_once) +
-                       outputs * f.factors.mma_grad_weight_output / 128 +
-                       stored_sectors(f, b, outputs) * 32 / f.target.sm.l2_bytes_per_cycle;
-  const double sum_bytes = b.slices > 1 ? 8 * slices * c.number(kWeights) : 0;  // written and read again
-  // Without sums another kernel reads grad_y once more for the gradient of the bias.
-  const double bias_seconds =
-      f.layer.bias && !b.sums_bias
-          ? static_cast<double>(f.shape.output_elements * f.bytes) / f.target.bytes_per_second + f.target.launch_seconds
-          : 0;
-  return bias_seconds +
-         call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
-                          .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
-                          .waves = std::ceil(blocks),
-                          .wave_cycles = block,
-                          .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
-                          .measured = f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3
-                                          ? f.factors.mma_grad_weight_beside_wgmma
-                                          : f.factors.mma_grad_weight_measured});
-}
-
 /// Registers of a thread.
-std::int64_t registers_of(const Block& b, Constants& c) {
+std::int64_t registers_of(const Facts& f, const Block& b, Constants& c) {
   // Of grad_y what later steps of a strip need, too.
   const std::int64_t kept = std::min(c[kInnerPlanes] * (c[kPlaneLoads] - b.strip + 1), c[kStripLoads]);
   const std::int64_t fragments = 4 * c[kParts] * (b.strip * c[kWarpInTiles] + (kept + 1) * c[kWarpOutLoads]);
   // Where values are split: accumulators of both parts, and totals.
   const std::int64_t sums = (c[kParts] == 2 ? 3 : 1) * c[kAccumulators];
   // Of tf32 one channel of each tile.
-  const std::int64_t of_tile = c[kPlanar] != 0 ? 2 : 2 + 4 * c[kParts];
+  const std::int64_t of_tile = f.layer.compute == Compute::kTf32 ? 2 : 2 + 4 * c[kParts];
   const std::int64_t bias = b.sums_bias ? of_tile * c[kWarpOutTiles] : 0;
   return round_up(sums + fragments + c[kBatchWords] + bias + kOtherRegisters, 8);
 }
@@ -267,9 +106,9 @@ bool have_registers(const BlockNeeds& needs, std::int64_t blocks) {
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
   const BlockNeeds needs = {.threads = c[kThreads],
-                            .registers = std::min<std::int64_t>(255, registers_of(b, c)),
+                            .registers = std::min<std::int64_t>(255, registers_of(f, b, c)),
                             .shared_bytes = c[kSharedBytes]};
-  if (splits(f) && !f.target.features.has(Feature::kCpAsync) && registers_of(b, c) > kMostSplitOfTuring) {
+  if (splits(f) && !f.target.features.has(Feature::kCpAsync) && registers_of(f, b, c) > kMostSplitOfTuring) {
     return false;
   }
   if (needs.shared_bytes > f.target.max_shared_bytes || !have_registers(needs, 1) || c[kBatchWords] > kMostBatchWords) {
@@ -425,14 +264,15 @@ void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& o
     tile.tile_rows = rows;
     tile.tile_columns = of_row;
     // A shorter strip where fragments of the longest one leave too few registers.
-    for (std::int64_t most = kMostStrip; most >= 1 && choose_strip(f, tile, most); most = tile.strip / 2) {
+    for (std::int64_t most = kMostStrip; most >= 1 && fits_rows(f, tile) && choose_strip(f, tile, most);
+         most = tile.strip / 2) {
       Block attempt(tile);
       if (found.add(f, attempt) || f.of(tile)[kSharedBytes] > f.target.max_shared_bytes) {
         break;
       }
     }
   }
-  const bool may_share = columns > period && (b.warps_taps == 1 || columns % period == 0);
+  const bool may_share = !has_whole_rows(f, b) && columns > period && (b.warps_taps == 1 || columns % period == 0);
   for (b.strip = 3; may_share && b.strip <= 7; b.strip += 2) {
     b.along_row = true;
     for (std::int64_t strips = 1; strips * b.strip * k <= kMostPositions; strips *= 2) {
@@ -500,6 +340,28 @@ void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) 
   }
 }
 
+/// The blocks whose stages come as those of `first`: large ones, or if there are none any.
+std::vector<Block> blocks_from(const Facts& f, const Block& first) {
+  std::vector<Block> out;
+  for (const bool is_large : {true, false}) {
+    for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
+      for (const std::int64_t warps_taps : {1, 2, 3, 4, 5, 7, 8}) {
+        Block b(first);
+        b.taps_h = taps_h;
+        b.taps_w = taps_w;
+        b.warps_taps = warps_taps;
+        if (taps_w % warps_taps == 0 && taps_h * (taps_w / warps_taps) <= kMostTapsOfWarp) {
+          add_warps(f, b, is_large, out);
+        }
+      }
+    }
+    if (!out.empty()) {
+      break;
+    }
+  }
+  return out;
+}
+
 Result<void> check_volume_channels(const Layer& layer) {
   const std::int64_t least = std::min(layer.in_channels, layer.out_channels) / layer.groups;
   return require(layer.groups == 1 || least >= kLeastOfVolumes,
@@ -526,22 +388,13 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
     if (splits(f)) {
       first.scan_slices = scan_slices(f.target, f.of(first)[kScanTiles]);
     }
-    std::vector<Block> out;
-    for (const bool is_large : {true, false}) {
-      for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
-        for (const std::int64_t warps_taps : {1, 2, 3, 4, 5, 7, 8}) {
-          Block b(first);
-          b.taps_h = taps_h;
-          b.taps_w = taps_w;
-          b.warps_taps = warps_taps;
-          if (taps_w % warps_taps == 0 && taps_h * (taps_w / warps_taps) <= kMostTapsOfWarp) {
-            add_warps(f, b, is_large, out);
-          }
-        }
-      }
-      if (!out.empty()) {
-        break;
-      }
+    std::vector<Block> out = blocks_from(f, first);
+    if (can_copy_rows(f)) {
+      Block rows(first);
+      rows.copies_in = rows.copies_out = true;
+      rows.copy_bytes = 16;  // at the most
+      rows.span = 1;
+      std::ranges::copy(blocks_from(f, rows), std::back_inserter(out));
     }
     std::erase_if(out, [&](const Block& b) { return f.of(b)[kSliceBlocks] > kIntMax / b.slices; });
     if (out.empty()) {

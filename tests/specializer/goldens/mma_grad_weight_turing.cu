@@ -403,6 +403,7 @@ struct Places {
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
 // matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
 // then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
+// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
@@ -413,6 +414,7 @@ __device__ __forceinline__ int lane_place(int lane) {
 // A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
 // matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
 // then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
+// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
 // lane / 4.
 __device__ __forceinline__ int lane_place_2(int lane) {
   const int position = lane % 16;
