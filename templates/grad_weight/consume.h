@@ -11,17 +11,18 @@
 
 // Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
 // in memory where that is due.
-__device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], const Place (&places)[kOwnTiles],
-                                              float* totals, const unsigned char* shared, unsigned long long* full,
+__device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], RowSums& row_sums,
+                                              const Place (&places)[kOwnTiles], float* totals,
+                                              const unsigned char* shared, unsigned long long* full,
                                               unsigned long long* empty, int consumed, int warpgroup, int lane) {
   const int stage = stage_of(consumed);
   mbarrier_wait(&full[stage], full_parity(consumed));
   pin(acc);
   const bool has_all_tiles = warpgroup < kMTiles - (kOwnTiles - 1) * P::consumer_groups;  // others have one less
   if (kEvenTiles || has_all_tiles) {
-    multiply_stage(acc, kOwnTiles, shared, stage * kStageBytes, places);
+    multiply_stage(acc, row_sums, kOwnTiles, shared, stage * kStageBytes, places);
   } else if constexpr (kOwnTiles > 1) {
-    multiply_stage(acc, kOwnTiles - 1, shared, stage * kStageBytes, places);
+    multiply_stage(acc, row_sums, kOwnTiles - 1, shared, stage * kStageBytes, places);
   }
   pin(acc);
   release_stage(&empty[stage], lane);

@@ -1,5 +1,5 @@
 // Accumulators become sums of a slice, or the gradient itself.
-// Needs: kColumnRows, kStoredColumns, store_vector(), widen()
+// Needs: kColumnRows, kPairedTaps, kStoredColumns, store_vector(), widen()
 #pragma once
 
 #include "device/barrier.h"
@@ -126,7 +126,8 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[kOwnTiles]
           if (first + column < kColumns) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-              to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[tile][(first + column) / 2 + i];
+              to[(column + i % 2) * kColumnPitch + i / 2 * (kPairedTaps ? kTapPitch : 8)] =
+                  acc[tile][(first + column) / 2 + i];
             }
           }
         }

@@ -6,11 +6,12 @@
 // kOtherRegisters, which a thread wants beside accumulators and fragments. Needs: input_descriptor(), input_of_step(),
 // kInputMajor, kKSteps, kLastRow, kOtherRegisters, kThreads,
 //   load_fragment(), Place
-// Needs: input_descriptor(), input_of_step(), kInputMajor, kKSteps, kLastRow, kOtherRegisters, kThreads,
+// Needs: input_descriptor(), input_of_step(), kInputMajor, kKSteps, kLastRow, kOtherRegisters, kSumsRows, kThreads,
 //   load_fragment(), Place
 #pragma once
 
 #include "device/warpgroup.h"
+#include "grad_weight/fragment_sums.h"
 #include "grad_weight/problem.h"
 #include "products.h"
 
@@ -24,7 +25,7 @@ using Fragments = unsigned int[kOneByOne ? 1 : kOwnTiles][4];
 
 // All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
 // are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], const int tiles,
+__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], RowSums& row_sums, const int tiles,
                                                const unsigned char* shared, int offset,
                                                const Place (&places)[kOwnTiles]) {
   const unsigned long long input = input_descriptor(shared + offset);
@@ -39,6 +40,9 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], c
       for (int tile = 0; tile < tiles; ++tile) {
         const int set = (step * tiles + tile) % 2;
         load_fragment(fragments[set][0], shared, offset, 0, step, places[tile]);
+        if constexpr (kSumsRows) {
+          add_fragment(row_sums[tile], fragments[set][0]);
+        }
 #pragma unroll
         for (int word = 0; word < 4; ++word) {
           wgmma_pin_operand(fragments[set][0][word]);
@@ -53,6 +57,9 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], c
 #pragma unroll
       for (int tile = 0; tile < tiles; ++tile) {
         load_fragment(fragments[step % 2][tile], shared, offset, 0, step, places[tile]);
+        if constexpr (kSumsRows) {
+          add_fragment(row_sums[tile], fragments[step % 2][tile]);
+        }
 #pragma unroll
         for (int word = 0; word < 4; ++word) {
           wgmma_pin_operand(fragments[step % 2][tile][word]);

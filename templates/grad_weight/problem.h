@@ -1,8 +1,8 @@
 // Products over positions, for gradients of weights: what a block makes, and its threads.
 //
 // The template's columns.h has kColumnRows: how many kernel rows of a block's taps are in the columns of its products.
-// The others are in their rows.
-// Needs: kColumnRows
+// The others are in their rows. With kPairedTaps a warp's 16 rows are two adjacent taps of eight channels.
+// Needs: kColumnRows, kPairedTaps
 #pragma once
 
 #include "columns.h"
@@ -18,7 +18,7 @@ constexpr int kConsumers = 128 * P::consumer_groups;
 // The columns of the products: kernel rows, the last one first, by input channels.
 constexpr int kColumns = kColumnRows * P::block_in;
 
-// The rows of the products: taps by output channels, in tiles of 64. A warp's 16 rows are of one tap.
+// The rows of the products: taps by output channels, in tiles of 64. A warp's 16 rows are of one tap, or of two.
 constexpr int kTapsH = P::taps_h / kColumnRows;
 constexpr int kTaps = kTapsH * P::taps_w;
 constexpr int kRows = kTaps * P::block_out;
@@ -39,7 +39,7 @@ constexpr int kAdjacent = kChannelsTogether          ? kSharedChannels
                           : P::taps_w != P::kernel_w ? greatest_common_divisor(P::taps_w, P::kernel_w)
                           : kTapsH != P::kernel_h || P::kernel_d > 1
                               ? greatest_common_divisor(kTapsH, P::kernel_h) * P::kernel_w
-                                                     : kSharedChannels * kKernelTaps;
+                              : kSharedChannels* kKernelTaps;
 
 // Channels lie together in shared memory too, which reads them by 16 bytes: four fp32 sums. An even number of taps has
 // whole vectors of a channel: those of more channels would meet in few banks. Parts of sectors and sums of slices are
@@ -74,23 +74,26 @@ constexpr int kColumnDistance = kVectors == 16 || kVectors == 8 ? kVectors / 4 :
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(P::block_out % 16 == 0 && P::block_in % 8 == 0 && kColumns <= 256, "a block has whole products");
+static_assert(kTaps % (kPairedTaps ? 2 : 1) == 0, "taps are whole pairs");
 static_assert(kAccumulators <= 192, "the accumulators fit the registers");
 
 // One thread's accumulators of one tile of 64 rows.
 using Accumulators = float[kColumns / 2];
 
-// The first of 16 rows' tap, of the block's, and output channel. Rows beyond the last repeat its tap; nobody stores
-// them.
+// The first of 16 rows' tap, of the block's, and output channel; the other eight rows are of the next channels, or of
+// the next tap. Rows beyond the last repeat its tap; nobody stores them.
 constexpr int kBlocksOfRows = P::block_out / 16;  // of a tap
+constexpr int kRowTaps = kPairedTaps ? 2 : 1;     // of 16 rows
+constexpr int kTapBlocks = kRowTaps * kBlocksOfRows;
 // A warp's 16 rows of its warpgroup's tile of this number.
 __device__ inline int rows_of_tile(int tile, int warpgroup, int thread) {
   return (tile * P::consumer_groups + warpgroup) * 4 + thread / 32 % 4;
 }
 __device__ __forceinline__ int tap_of_rows(int rows) {
-  return min(rows / kBlocksOfRows, kTaps - 1);
+  return min(rows / kTapBlocks, kTaps / kRowTaps - 1) * kRowTaps;
 }
 __device__ __forceinline__ int channel_of_rows(int rows) {
-  return rows % kBlocksOfRows * 16;
+  return rows % kTapBlocks * (16 / kRowTaps);
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.

@@ -3,3 +3,7 @@
 
 // Kernel rows in the columns of the products. All taps are in their rows.
 constexpr int kColumnRows = 1;
+// Two adjacent taps of eight channels in a warp's 16 rows, not one tap of 16.
+constexpr bool kPairedTaps = false;
+// Whether the consumers sum up the rows of grad_y for the bias.
+constexpr bool kSumsRows = false;

@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "9961cc9c3c40c7cd6fa7b4ed1e2f874446569d1375e796b9e4a964306da074bd")
+  (digest "a2902a6af266b63e01ae2552820eba5d87aac3b46b1494854f8d4effab7448db")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -308,6 +308,7 @@
     (return @1 (? (== (% channels 64) 0) 64 (? (== (% channels 32) 0) 32 16))))
   (file "columns.h")
   (constant @5 int kColumnRows 1)
+  (constant @7 bool kPairedTaps false)
   (file "device/instruction.h")
   (constant @8 int kBytes (? (== P::type kWgmmaTf32) 4 2) (trail "of an element"))
   (constant @9 int kInstructionK (/ 32 kBytes) (trail "channels, or positions, of one product"))
@@ -367,26 +368,29 @@
   (constant @73 int kColumnDistance (? (|| (== kVectors 16) (== kVectors 8)) (/ kVectors 4) 1))
   (static_assert @75 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
   (static_assert @76 (&& (&& (== (% P::block_out 16) 0) (== (% P::block_in 8) 0)) (<= kColumns 256)) "a block has whole products")
-  (static_assert @77 (<= kAccumulators 192) "the accumulators fit the registers")
-  (alias @80 Accumulators (array float (/ kColumns 2))
+  (static_assert @77 (== (% kTaps (? kPairedTaps 2 1)) 0) "taps are whole pairs")
+  (static_assert @78 (<= kAccumulators 192) "the accumulators fit the registers")
+  (alias @81 Accumulators (array float (/ kColumns 2))
     (comment "One thread's accumulators of one tile of 64 rows."))
-  (constant @84 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
-  (function @86 device int rows_of_tile
+  (constant @85 int kBlocksOfRows (/ P::block_out 16) (trail "of a tap"))
+  (constant @86 int kRowTaps (? kPairedTaps 2 1) (trail "of 16 rows"))
+  (constant @87 int kTapBlocks (* kRowTaps kBlocksOfRows))
+  (function @89 device int rows_of_tile
     (comment "A warp's 16 rows of its warpgroup's tile of this number.")
     (attributes "inline")
     (argument int tile)
     (argument int warpgroup)
     (argument int thread)
     (return @1 (+ (* (+ (* tile P::consumer_groups) warpgroup) 4) (% (/ thread 32) 4))))
-  (function @89 device int tap_of_rows
+  (function @92 device int tap_of_rows
     (attributes "__forceinline__")
     (argument int rows)
-    (return @1 (call min (/ rows kBlocksOfRows) (- kTaps 1))))
-  (function @92 device int channel_of_rows
+    (return @1 (* (call min (/ rows kTapBlocks) (- (/ kTaps kRowTaps) 1)) kRowTaps)))
+  (function @95 device int channel_of_rows
     (attributes "__forceinline__")
     (argument int rows)
-    (return @1 (* (% rows kBlocksOfRows) 16)))
-  (function @97 device void pin
+    (return @1 (* (% rows kTapBlocks) (/ 16 kRowTaps))))
+  (function @100 device void pin
     (comment "Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -807,9 +811,9 @@
               (if @15 (< (+ first column) kColumns)
                 (then
                   (for @17 (pragma "unroll") (declare @17 int i 0) (< i 4) (++ i)
-                    (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) 8))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
-      (do @24 (call named_barrier_sync 1 kConsumers))
-      (do @25 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
+                    (do @18 (= (at to (+ (* (+ column (% i 2)) kColumnPitch) (* (/ i 2) (? kPairedTaps kTapPitch 8)))) (at (at acc tile) (+ (/ (+ first column) 2) i)))))))))))
+      (do @25 (call named_barrier_sync 1 kConsumers))
+      (do @26 (call store_columns columns first (call min kStoredColumns (- kColumns first)) target partial grad_weight adds thread))))
   (file "grad_weight_patches.cu")
   (section @65 "Consumers")
   (function @68 device void consume_stages

@@ -143,12 +143,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     float* own_totals = totals + block * kTotals + thread;
     Accumulators acc[kOwnTiles] = {};
+    RowSums row_sums = {};
     for (int consumed = 0; consumed < count; ++consumed) {
       if (thread == 0) {
         copy_next(shared, x_map, grad_y_map, full, empty, source, count, consumed);
       }
       __syncwarp();
-      consume_stage(acc, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+      consume_stage(acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
     }
     store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
                thread);

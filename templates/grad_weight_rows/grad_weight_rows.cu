@@ -6,8 +6,10 @@
 // reach, with zeros where the images end. Consumers load the rows' A fragments from these: a tap moves them by
 // elements. With rows_in_columns a product's columns are some kernel rows by input channels, and its rows those of one
 // kernel row: where the stride is 1, kernel rows read successive rows of x for a row of grad_y, which are one operand.
-// So A fragments are loaded once for all of them. Positions are cut into slices. A block computes some channels and
-// taps over one slice; a second kernel adds the slices in their order, so that results have the same bits in each call.
+// So A fragments are loaded once for all of them. Where the kernel is as large as its strides, a load brings two
+// adjacent taps of a patch, and fragments are summed up for the gradient of the bias. Positions are cut into slices. A
+// block computes some channels and taps over one slice; a second kernel adds the slices in their order, so that results
+// have the same bits in each call.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -49,7 +51,8 @@ using WeightIndex = long long;
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grad_weight_rows(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,
                      const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
-                     float* totals, Element* __restrict__ grad_weight, int batch, int height) {
+                     float* __restrict__ partial_bias, float* totals, Element* __restrict__ grad_weight, int batch,
+                     int height) {
   const int in_h = input_rows(height);
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(P::width);
@@ -126,8 +129,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     float* own_totals = totals + block * kTotals + thread;
     Accumulators acc[kOwnTiles] = {};
+    RowSums row_sums = {};
     for (int consumed = 0; consumed < count; ++consumed) {
-      consume_stage(acc, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+      consume_stage(acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+    }
+    if constexpr (kSumsRows) {
+      store_row_sums(row_sums, reinterpret_cast<float*>(shared), target, target.slice * kBiasParts + block % kTapGroups,
+                     partial_bias, warpgroup, thread);
     }
     store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
                thread);

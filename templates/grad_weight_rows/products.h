@@ -53,15 +53,50 @@ __device__ __forceinline__ unsigned int fragment_word(const unsigned char* from,
   }
 }
 
+// Words of both taps of a pair: an element of each, or two positions of each.
+__device__ __forceinline__ uint2 pair_words(const unsigned char* from) {
+  if constexpr (P::type == kWgmmaTf32) {
+    return *reinterpret_cast<const uint2*>(from);
+  } else if constexpr (P::stride_w == 2) {
+    const uint2 words = *reinterpret_cast<const uint2*>(from);
+    return make_uint2(low_halves(words.x, words.y), high_halves(words.x, words.y));
+  } else {
+    const unsigned int first = shared_word(from);
+    const unsigned int next = shared_word(from + 2 * P::stride_w);
+    return make_uint2(low_halves(first, next), high_halves(first, next));
+  }
+}
+
+// Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one.
+// `first` is the column of the first thread's.
+__device__ __forceinline__ int bytes_of_rows(const int first) {
+  if constexpr (!kFlat) {
+    return 0;
+  }
+  constexpr int kMore = P::stride_h * kRowBytes - P::width * P::stride_w * kBytes;
+  const int column = first + static_cast<int>(threadIdx.x % 4) * (kVector / 4);
+  return column >= 2 * P::width ? 2 * kMore : column >= P::width ? kMore : 0;
+}
+
 // Loads an A fragment: 16 rows of the warp by the positions of a step. Half of these are 4 elements, or words, on.
 //
 // The stage is `offset` bytes into `shared`.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               const int, const int step, const Place& place) {
   constexpr int kHalfBytes = 16 * P::stride_w;
-  const int row = step / kRowSteps * P::stride_h * kRowBytes;
-  const int pixel = step % kRowSteps * kInstructionK * P::stride_w * kBytes;
+  const int column = kFlat ? step * kInstructionK % P::width : 0;  // the step's first, of an image's rows
+  const int row = (kFlat ? step * kInstructionK / P::width : step / kRowSteps) * P::stride_h * kRowBytes;
+  const int pixel = kFlat ? column * P::stride_w * kBytes : step % kRowSteps * kInstructionK * P::stride_w * kBytes;
   const unsigned char* from = shared + offset + kInputBytes + place.first + (row + pixel);
+  if constexpr (kPairedTaps) {
+    const uint2 first = pair_words(from + bytes_of_rows(column));
+    const uint2 second = pair_words(from + kHalfBytes + bytes_of_rows(column + kInstructionK / 2));
+    fragment[0] = first.x;
+    fragment[1] = first.y;
+    fragment[2] = second.x;
+    fragment[3] = second.y;
+    return;
+  }
   fragment[0] = fragment_word(from, place);
   fragment[1] = fragment_word(from + 8 * kPitchBytes, place);
   fragment[2] = fragment_word(from + kHalfBytes, place);

@@ -46,8 +46,9 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
   if (P::input_copies) {
 #pragma unroll
     for (int box = 0; box < kBoxes; ++box) {
-      tensor_load_4d(stage + box * kBoxBytes, x_map, full, tile.column + box * kBoxPixels, source.in,
-                     tile.row + source.input_row, tile.image);
+      tensor_load_4d(stage + box * kBoxBytes, x_map, full,
+                     (kFlat ? tile.row * P::width : tile.column) + box * kBoxPixels, source.in,
+                     kFlat ? 0 : tile.row + source.input_row, tile.image);
     }
   }
   if (P::window_copies) {
@@ -159,8 +160,8 @@ __device__ __forceinline__ void store_window(unsigned char* window, const Words&
     for (int load = 0; load < kWindowLoads; ++load) {
       const int word = thread % kWindowLanes + load * 32;
       if (row < kWindowRows * P::block_out && word < kWindowWords) {
-        *reinterpret_cast<unsigned int*>(window + row * kPitchBytes + word * 4) =
-            operand(words[turn * kWindowLoads + load]);
+        const unsigned int loaded = words[turn * kWindowLoads + load];
+        *reinterpret_cast<unsigned int*>(window + row * kPitchBytes + word * 4) = kSumsRows ? loaded : operand(loaded);
       }
     }
   }

@@ -137,6 +137,30 @@ TEST(GradientsOfSkippedOutputs, MatchTheDefinition) {
   expect_definition(chosen, Direction::kGradInput);
 }
 
+// Few drawn layers have kernels as large as their strides, whose gradient of the bias grad_weight_rows makes too.
+TEST(GradientsOfPatches, MatchTheDefinition) {
+  constexpr const char* kLayers[] = {
+      "conv_transpose1d 32 -> 24; kernel 4; stride 4; input 3x40; bias; dtype f16",
+      "conv_transpose2d 48 -> 64; kernel 2x2; stride 2x2; groups 2; input 2x5x24; bias; dtype bf16",
+      "conv_transpose2d 16 -> 16; kernel 4x2; stride 4x2; input 2x6x10; bias; compute tf32",
+      "conv_transpose2d 40 -> 32; kernel 2x2; stride 2x2; input 2x8x14; bias; dtype f16",
+      "conv_transpose2d 24 -> 16; kernel 3x3; stride 3x3; input 2x5x16; bias; compute tf32",
+      "conv_transpose2d 16 -> 16; kernel 2x4; stride 2x4; input 2x3x18; bias; compute tf32",
+      "conv_transpose2d 24 -> 40; kernel 2x2; stride 2x2; input ?x?x24; bias; compute tf32",
+      "conv_transpose2d 24 -> 40; kernel 4x4; stride 4x4; input 2x3x6; bias; dtype f16"};
+  std::vector<DrawnPlan> chosen;
+  for (const char* text : kLayers) {
+    const Layer layer = parse_layer(std::string(text) + "; directions grad_weight").value();
+    const InputSizes sizes = known_sizes(layer).value_or(InputSizes{.batch = 2, .extents = {1, 5, 24}});
+    const std::vector<Plan> plans =
+        kGradWeightRows.plans({layer, Direction::kGradWeight, target_named("sm_90a").value()}).value();
+    for (std::size_t i = 0; i < plans.size(); i += tests_all() ? 1 : std::max<std::size_t>(1, plans.size() - 1)) {
+      chosen.push_back({{layer, sizes}, plans[i]});
+    }
+  }
+  expect_definition(chosen, Direction::kGradWeight);
+}
+
 INSTANTIATE_TEST_SUITE_P(Templates, Gradients, ::testing::ValuesIn(gradient_templates()),
                          [](const ::testing::TestParamInfo<DirectedTemplate>& info) { return name_of(info.param); });
 

@@ -37,8 +37,8 @@ TemplateFacts facts_of_grad_weight_rows() {
       .fit = to_whole_rows,
       .changed = ChangedProgram{.layer = "conv_transpose2d 32 -> 32; kernel 3x7; padding 1x3; input 8x64x128; dtype "
                                          "f16; directions grad_weight",
-                                .before = "(call ceil_div kWindowColumns kVector) 2) 2) 1)",
-                                .after = "(call ceil_div kWindowColumns kVector) 2) 2) 3)"},
+                                .before = "(call ceil_div kWindowColumns kPitchUnit) 2) 2) 1)",
+                                .after = "(call ceil_div kWindowColumns kPitchUnit) 2) 2) 3)"},
       .goldens =
           {
               {.name = "grad_weight_rows",
@@ -46,7 +46,8 @@ TemplateFacts facts_of_grad_weight_rows() {
                         "directions grad_weight",
                .others =
                    {"kernel 3x3; padding 1x1; input 8x512x512; dtype f16; directions grad_weight",
-                    "kernel 4x4; stride 2x2; padding 1x1; input ?x?x64; compute tf32; bias; directions grad_weight"}},
+                    "kernel 4x4; stride 2x2; padding 1x1; input ?x?x64; compute tf32; bias; directions grad_weight",
+                    "kernel 2x2; stride 2x2; input 100x14x14; compute tf32; bias; directions grad_weight"}},
           },
       .emitted =
           "conv_transpose2d 32 -> 32; kernel 3x3; padding 1; input 2x16x16; compute tf32; directions grad_weight",
@@ -130,6 +131,21 @@ TemplateFacts facts_of_grad_weight_rows() {
                .unseen = 8,
                .block = "taps_h 2, taps_w 3, block_out 16, block_in 8, rows_in_columns 1, consumer_groups 2, tile_rows "
                         "2, tile_columns 16, swizzle 64, stages 2, slices 2"},
+              {.name = "grad_weight_rows_patches",
+               .layer = "conv_transpose2d 12 -> 20; kernel 2x2; stride 2x2; bias; input 2x5x24; dtype f16; directions "
+                        "grad_weight",
+               .least_mutants = 20,
+               .unseen = 2,
+               .block = "taps_h 2, taps_w 2, block_out 16, block_in 8, consumer_groups 2, tile_rows 2, tile_columns "
+                        "32, stages 2, slices 2, bias_slices 2"},
+              {.name = "grad_weight_rows_flat",
+               .layer = "conv_transpose2d 12 -> 20; kernel 2x2; stride 2x2; bias; input 4x6x14; compute tf32; "
+                        "directions grad_weight",
+               .least_mutants = 20,
+               .unseen = 2,
+               .block = "taps_h 2, taps_w 2, block_out 16, block_in 8, consumer_groups 2, tile_rows 4, tile_columns "
+                        "14, swizzle 32, producers 32, input_copies 1, window_copies 1, stages 2, slices 2, "
+                        "bias_slices 2"},
           },
       .wrong_numbers =
           {
@@ -138,6 +154,9 @@ TemplateFacts facts_of_grad_weight_rows() {
                       {.name = "Rows",
                        .layer = "conv_transpose2d 10 -> 12; kernel 3x3; padding 1x1; input 1x4x13; compute tf32; "
                                 "directions grad_weight"},
+                      {.name = "Patches",
+                       .layer = "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; bias; input 1x4x16; compute tf32; "
+                                "directions grad_weight"},
                   },
           },
       .nan_gradients =
@@ -145,6 +164,7 @@ TemplateFacts facts_of_grad_weight_rows() {
               {.name = "grad_weight_rows_copies", .rest = "20 -> 16; kernel 3x3; padding 1x1; input 7x6x16"},
               {.name = "grad_weight_rows_registers",
                .rest = "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x6x7"},
+              {.name = "grad_weight_rows_flat", .rest = "20 -> 16; kernel 2x2; stride 2x2; bias; input 7x6x14"},
           },
   };
 }

@@ -23,13 +23,15 @@ using namespace convtgen::grad_weight;
 
 constexpr std::int64_t kMostPositions = 256;     // of a stage
 constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
+constexpr std::int64_t kHalfK = 16;              // positions of a product in 16 bits
 
 inline constexpr auto kMembers = joined(
     kCommonMembers, CONVTGEN_MEMBERS(rows_in_columns, swizzle, producers, input_copies, window_copies, promote_stages));
 
 /// The template's own constants that are wanted.
 CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kBoxRows, kInputBytes, kWindowBytes, kWindowPitch,
-                        kWindowRows, kInputBatches, kWindowBatches, kInputTurn, kWindowTurn, kInputLoads, kWindowLoads);
+                        kWindowRows, kInputBatches, kWindowBatches, kInputTurn, kWindowTurn, kInputLoads, kWindowLoads,
+                        kPairedTaps, kSumsRows, kBiasParts, kRowSums, kFlat);
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
 /// Rows of all positions, of which a stage has tile_rows.
@@ -46,6 +48,13 @@ std::vector<std::int64_t> row_choices(const Facts& f, std::int64_t swizzle) {
     choices.push_back(boxes * box);
   }
   return choices;
+}
+
+/// Whether an image of x can be copied as one row, and is not by its own ones.
+bool is_flat_image(const Facts& f) {
+  const std::int64_t width = *f.columns.extent;
+  return f.rows.extent && width % 2 == 0 && 2 * width >= kHalfK && width * f.bytes % 16 != 0 &&
+         *f.rows.extent * width * f.bytes % 16 == 0;
 }
 
 Result<void> check_words(std::string_view name, std::int64_t width, std::int64_t bytes) {
@@ -67,6 +76,7 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
   /// products or in their columns.
   static std::vector<Block> warpgroups(const Facts& f, Block b) {
     const std::int64_t bytes = f.bytes;
+    const bool may_be_flat = f.of(b)[kPairedTaps] != 0 && is_flat_image(f);
     b.input_copies = *f.columns.extent * bytes % 16 == 0;
     b.window_copies = output_extent(f.columns, *f.columns.extent) * bytes % 16 == 0;
     b.producers = b.input_copies && b.window_copies ? 32 : 128;
@@ -75,10 +85,28 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
     return BlockChoices(b)
         .each(&Block::rows_in_columns, {false, true})
         .keep([&](const Block& each) { return !each.rows_in_columns || may_be_columns; })
-        .each(&Block::consumer_groups, {2, 3});
+        .each(&Block::consumer_groups, {2, 3})
+        .each(&Block::flat, {false, true})
+        .keep([&](Block& each) {
+          if (each.flat) {
+            each.input_copies = true;
+            each.producers = 32;
+          }
+          return !each.flat || (may_be_flat && each.window_copies && !each.rows_in_columns);
+        });
   }
   static std::vector<Block> positions(const Facts& f, Block b) {
     const std::int64_t all_rows = rows_of_positions(f, b);
+    if (b.flat) {
+      b.tile_columns = *f.columns.extent;
+      return BlockChoices(b)
+          .each(&Block::swizzle, {128, 64, 32})
+          .each(&Block::tile_rows, {1, 2, 4, 8, 16, 32})
+          .keep([&](const Block& each) {
+            const std::int64_t count = each.tile_rows * each.tile_columns;
+            return count <= kMostPositions && count % f.of(each)[kInstructionK] == 0 && each.tile_rows < 2 * all_rows;
+          });
+    }
     return BlockChoices(b)
         .each(&Block::swizzle, {128, 64, 32})
         .each(&Block::tile_columns, [&](const Block& each) { return row_choices(f, each.swizzle); })
@@ -95,8 +123,10 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
   static bool fits_registers(const Facts& f, const Block& b, Constants& c) {
     const bool copies_alone = b.producers == 32;
     const std::int64_t most = b.consumer_groups == 2 ? (copies_alone ? 160 : 148) : (copies_alone ? 112 : 96);
-    const std::int64_t place = f.layer.dtype == Dtype::kF32 ? 1 : 4;
-    return c[kAccumulators] + (8 + place) * c[kOwnTiles] <= most && (b.consumer_groups == 2 || c[kAccumulators] <= 88);
+    const std::int64_t place = f.layer.dtype == Dtype::kF32 || c[kPairedTaps] != 0 ? 1 : 4;
+    const std::int64_t sums = c[kSumsRows] == 0 ? 0 : c[kRowSums];
+    return c[kAccumulators] + (8 + place + sums) * c[kOwnTiles] <= most &&
+           (b.consumer_groups == 2 || c[kAccumulators] <= 88);
   }
   static bool fits_stage(const Facts&, const Block&, Constants& c) {
     return c[kKSteps] * c[kOwnTiles] <= kMostProducts && c[kWindowPitch] <= kMostBox && c[kWindowRows] <= kMostBox;
@@ -113,7 +143,10 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
     const bool half = f.bytes == 2;
     // Lanes whose words are in the same bank when a warp loads fragments of rows with a stride.
     const double conflicts = std::clamp<double>(static_cast<double>(f.columns.stride), 1, 4);
-    const double loads = (half ? 8 : 4) * conflicts;  // wavefronts of a warp's fragment
+    // Wavefronts of a warp's fragment. Loads of pairs of taps leave nothing out with a stride of 2.
+    const double loads = c[kPairedTaps] == 0            ? (half ? 8 : 4) * conflicts
+                         : half && f.columns.stride > 2 ? 4 * conflicts
+                                                        : 2 * conflicts;
     const StageWork work = {
         .tensor_cycles = products(c) * product_cycles(f.target, c[kColumns]),
         .shared_wavefronts = products(c) * (4 * loads + c.number(kColumns) / 4) +
@@ -129,9 +162,25 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
     const double cycles = std::max(cycles_of(f.target, work), brought) + f.factors.grad_weight_stage;
     return batches > 0 ? f.factors.grad_weight_row_measured * cycles : cycles;
   }
+  static double more_seconds(const Facts& f, const Block&, Constants& c) {
+    return c[kSumsRows] != 0 ? 0 : bias_seconds(f);
+  }
   static std::string positions_text(const Block& b) {
     return fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
   }
+  /// Each block sums up its part of grad_y, where fragments have each element once.
+  static Blocks blocks(const Facts& f) {
+    Blocks all = blocks_of(traits(f.layer), f);
+    if (all && f.layer.bias) {
+      for (Block& b : *all) {
+        if (f.of(b)[kSumsRows] != 0) {
+          b.bias_slices = b.slices * f.of(b)[kBiasParts];
+        }
+      }
+    }
+    return all;
+  }
+  static void change(AddedSlices& added, Constants& c) { added.sums_channels = c[kSumsRows] == 0; }
   static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     // Elements of a row, channels, rows, images: the channels of a row follow one another in a box.
     const auto map = [&](std::string name, Role role, std::int64_t width, std::int64_t channels, Quantity height,
@@ -143,7 +192,10 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
       return recipe;
     };
     const std::int64_t width = *f.columns.extent;
-    if (b.input_copies) {
+    if (c[kFlat] != 0) {
+      launch.maps.push_back(map("x_map", Role::kX, width * *f.rows.extent, f.layer.in_channels, Quantity::kOne,
+                                Quantity::kInImage, {b.swizzle / f.bytes, b.block_in, 1, 1}, b.swizzle));
+    } else if (b.input_copies) {
       launch.maps.push_back(map("x_map", Role::kX, width, f.layer.in_channels, Quantity::kInHeight, Quantity::kInImage,
                                 {b.swizzle / f.bytes, b.block_in, c[kBoxRows], 1}, b.swizzle));
     }
@@ -151,6 +203,9 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
       launch.maps.push_back(map("grad_y_map", Role::kGradY, output_extent(f.columns, width), f.layer.out_channels,
                                 Quantity::kOutHeight, Quantity::kOutImage,
                                 {c[kWindowPitch], b.block_out, c[kWindowRows], 1}, 0));
+      if (c[kSumsRows] != 0 && f.layer.dtype == Dtype::kF32) {
+        launch.maps.back().form.element = TensorMap::Element::kF32;  // sums take what is not rounded
+      }
     }
   }
 };

@@ -117,6 +117,10 @@ std::vector<Block> all_blocks(const Traits& of, const Facts& f) {
 
 }  // namespace
 
+double bias_seconds(const Facts& f) {
+  return f.layer.bias ? static_cast<double>(f.shape.output_elements * f.bytes) / f.target.bytes_per_second : 0;
+}
+
 std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b) {
   return staged_bounds(layer, b.tile_rows, b.tile_columns);
 }

@@ -62,6 +62,9 @@ struct Traits {
 /// Parts of a value; products of parts that make one; and the most k-steps of a stage of them: those of one promotion.
 inline constexpr std::int64_t kSplitParts = 2, kSplitProducts = 3, kMostSplitSteps = 16;
 
+/// What it takes to read grad_y once more for the bias, if there is one.
+[[nodiscard]] double bias_seconds(const Facts& f);
+
 /// Up to which sizes the kernels of a block count its stages.
 [[nodiscard]] std::vector<Grid::Bound> stage_bounds(const Layer& layer, const Block& b);
 
@@ -115,8 +118,8 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
 
   /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
   static std::int64_t copied_bytes(const Layer&) { return 0; }
-  /// Beside its stages and its outputs.
-  static double more_seconds(const Facts&, const Block&, Constants&) { return 0; }
+  /// Beside its stages and its outputs: another kernel reads grad_y once more for the bias.
+  static double more_seconds(const Facts& f, const Block&, Constants&) { return bias_seconds(f); }
   static constexpr double CostFactors::* kMeasured = &CostFactors::grad_weight_measured;
   /// Why even the smallest block's stage is beyond the limits, in words.
   static std::string why_none(const Facts&, const Block&) { return {}; }
