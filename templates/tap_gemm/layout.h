@@ -14,7 +14,8 @@ constexpr bool kVolume =
 constexpr int kMapRank = kVolume ? 5 : 4;  // of the map of grad_y
 
 constexpr int kKSteps = P::block_k / kInstructionK;
-constexpr int kConsumers = 256;  // threads: two warpgroups
+constexpr int kConsumers = P::block_m % 128 == 0 ? 256 : 384;  // threads: two warpgroups, or three
+constexpr int kGroupRows = kConsumers / 2;                     // of a tile of each warpgroup
 constexpr int kThreads = kConsumers + 32;
 
 // K is taps by k-blocks of output channels.
@@ -22,7 +23,7 @@ constexpr int kTaps = P::kernel_d * P::kernel_h * P::kernel_w;
 constexpr int kKBlocks = ceil_div(P::out_channels, P::block_k);
 constexpr int kInstructionN = P::block_n;  // of a product
 constexpr int kNTiles = ceil_div(P::in_channels, P::block_n);
-constexpr int kMTiles = P::block_m / (kConsumers / 2);  // of 64 positions, of a warpgroup
+constexpr int kMTiles = P::block_m / kGroupRows;  // of 64 positions, of a warpgroup
 
 // Positions of a box: of each of its images or planes, and of all.
 constexpr int kImagePositions = P::box_h * P::box_w;
@@ -43,8 +44,8 @@ constexpr int kTapsApart = taps_apart();
 constexpr int kPlanesApart = kTapsApart * P::dilation_d / P::stride_d;
 constexpr int kMostSharers = 4;
 constexpr int kSharers = ceil_div(P::kernel_d, kTapsApart);
-constexpr bool kShares =
-    kVolume && kSharers > 1 && kBoxPositions % 64 == 0 && kImagePositions % 8 == 0 && kSharers <= kMostSharers;
+constexpr bool kShares = kVolume && kConsumers == 256 && kSharers > 1 && kBoxPositions % 64 == 0 &&
+                         kImagePositions % 8 == 0 && kSharers <= kMostSharers;
 constexpr int kStageTaps = kShares ? kSharers : 1;  // of the depth, the most of a stage: others have one less
 constexpr int kReach = (kStageTaps - 1) * kPlanesApart;
 constexpr int kBoxRows = kBoxPositions + kReach * kImagePositions;
@@ -73,7 +74,8 @@ constexpr int kAlignment = 16;  // of grad_x and grad_y, in bytes
 
 static_assert(P::groups == 1 && P::channels_last, "a pixel's channels lie together");
 static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0, "pixels are whole 16-byte vectors");
-static_assert(P::block_m % 128 == 0 && kBoxes * kBoxPositions == P::block_m && kBoxes <= 32, "boxes make a tile");
+static_assert(kMTiles * kGroupRows == P::block_m && kBoxes * kBoxPositions == P::block_m && kBoxes <= 32,
+              "boxes make a tile");
 static_assert(kBoxBytes % (8 * kSwizzle) == 0, "a box begins where its swizzle's pattern does");
 static_assert(P::block_n % (8 * P::cluster) == 0 && P::block_n % 32 == 0, "what a block copies is whole patterns");
 static_assert(P::block_k == 64 || P::block_k == 32, "a row has a swizzle");

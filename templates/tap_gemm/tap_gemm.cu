@@ -3,10 +3,10 @@
 //
 // grad_x at a position adds up, over taps and output channels, grad_y at stride * position - padding + dilation * tap
 // times the tap's weight. M is positions of the input, N input channels, K taps by output channels. A stage has some
-// output channels of one tap, or of taps of the depth that read the same planes of grad_y: tensor copies bring them from
-// the pixels of grad_y that are a stride apart, with zeros outside of the image; bulk copies bring the weights, which
-// pack_weights() has put into the order of shared memory. The blocks of a cluster copy a part of the weights each, to
-// all of them. Both operands are multiplied from shared memory.
+// output channels of one tap, or of taps of the depth that read the same planes of grad_y: tensor copies bring them
+// from the pixels of grad_y that are a stride apart, with zeros outside of the image; bulk copies bring the weights,
+// which pack_weights() has put into the order of shared memory. The blocks of a cluster copy a part of the weights
+// each, to all of them. Both operands are multiplied from shared memory.
 #include "device/barrier.h"
 #include "device/call_sizes.h"
 #include "device/cluster.h"
@@ -136,7 +136,7 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
 #include "device/accumulators.h"
 
 // Issues the products of a stage of a warpgroup, and waits for those of the stage before. The warpgroup's tiles are
-// every second one.
+// every second or third one.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* stage, int warpgroup,
                                                int accumulate) {
   const unsigned long long a = wgmma_descriptor(stage + warpgroup * (64 * kSwizzle), 0, 8 * kSwizzle, kSwizzle);
@@ -147,8 +147,8 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 #pragma unroll
     for (int tile = 0; tile < kMTiles; ++tile) {
       wgmma_ss(P::type, kWgmmaMajorK, kWgmmaMajorK, acc[tile],
-               wgmma_descriptor_move(a, tile * (128 * kSwizzle) + k_step * 32), wgmma_descriptor_move(b, k_step * 32),
-               k_step > 0 ? 1 : accumulate);
+               wgmma_descriptor_move(a, tile * (kGroupRows * kSwizzle) + k_step * 32),
+               wgmma_descriptor_move(b, k_step * 32), k_step > 0 ? 1 : accumulate);
     }
   }
   wgmma_commit();
@@ -212,7 +212,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
   wgmma_pin_operand(first);
 #pragma unroll
   for (int half = 0; half < 2 * kMTiles; ++half) {
-    const int m = half / 2 * 128 + half % 2 * 8 + static_cast<int>(first);
+    const int m = half / 2 * kGroupRows + half % 2 * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
     const int image = kVolume ? place.image / deep : place.image + m % kBoxPositions / kImagePositions;
     const int plane = kVolume ? place.image % deep * P::box_n + m % kBoxPositions / kImagePositions : 0;

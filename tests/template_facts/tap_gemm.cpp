@@ -122,6 +122,12 @@ TemplateFacts facts_of_tap_gemm() {
                .unseen = 1,
                .few_blocks = true,
                .block = "block_m 128, block_n 32, block_k 64, box_n 4, box_h 4, box_w 4, stages 3"},
+              {.name = "tap_gemm_three_groups",
+               .layer = "conv_transpose2d 40 -> 72; kernel 2x2; stride 2x2; input 3x9x17; dtype f16; layout nhwc; "
+                        "directions grad_input",
+               .least_mutants = 15,
+               .few_blocks = true,
+               .block = "block_m 192, block_n 32, block_k 64, box_n 1, box_h 4, box_w 4, stages 3"},
               {.name = "tap_gemm_cluster",
                .layer = "conv_transpose2d 72 -> 72; kernel 1x3; stride 1x2; padding 0x1; input 3x9x23; dtype bf16; "
                         "layout nhwc; directions grad_input",

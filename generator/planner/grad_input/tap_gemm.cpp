@@ -20,6 +20,8 @@ namespace convtgen {
 namespace planners::tap_gemm {
 
 constexpr std::int64_t kColumnMultiple = 32;    // of a tile's input channels
+constexpr std::int64_t kThreeGroups = 192;      // positions of a tile that three warpgroups make
+constexpr std::int64_t kMostOfThree = 128;      // its input channels: a thread has 64 accumulators
 constexpr std::int64_t kOpenAccumulators = 96;  // the same, with places to find among open sizes for two tiles of rows
 constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
 constexpr std::int64_t kLeastBox = 8;                            // positions: the rows of a swizzle pattern
@@ -30,9 +32,9 @@ constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of
 CONVTGEN_BLOCK(Block, (block_m, 128), (block_n, 32), (block_k, 64), (box_n, 1), (box_h, 1), (box_w, 8),
                (stages, kLeastStages), (cluster, 1));
 /// The template's constants that are asked for.
-CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kKSteps, kTileStages, kNTiles, kMTiles, kBoxes,
-                   kInputBytes, kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment, kMapRank,
-                   kSharers, kMostSharers, kShares, kReach, kFirstTaps);
+CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kConsumers, kInstructionK, kKSteps, kTileStages, kNTiles, kMTiles,
+                   kBoxes, kInputBytes, kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment,
+                   kMapRank, kSharers, kMostSharers, kShares, kReach, kFirstTaps);
 
 struct Facts : FactsOf<Block> {
   /// Whether a box has planes of one image; else it has images.
@@ -61,7 +63,8 @@ void choose_box(const Facts& f, Block& b) {
   const std::int64_t planes_stride = f.has_planes ? f.layer.axes[kDepth].stride : 1;
   std::array<std::int64_t, 3> best = {};
   Block chosen = b;
-  for (std::int64_t positions = std::min(b.block_m, b.box_w); positions >= kLeastBox; positions /= 2) {
+  const std::int64_t most = b.block_m & -b.block_m;  // a power of two
+  for (std::int64_t positions = std::min(most, b.box_w); positions >= kLeastBox; positions /= 2) {
     const std::int64_t count = b.block_m / positions;
     for (std::int64_t n = 1; n <= positions; n *= 2) {
       for (std::int64_t w = 1; n * w <= positions; w *= 2) {
@@ -87,15 +90,19 @@ void choose_box(const Facts& f, Block& b) {
   b = chosen;
 }
 
-/// Of a thread, which has 168 registers.
-std::int64_t most_accumulators(const Facts& f, std::int64_t block_m) {
+/// Input channels of a tile. A thread of two warpgroups has 168 registers, of three 128.
+std::int64_t most_columns(const Facts& f, std::int64_t block_m) {
   const bool is_open = !f.layer.axes[kDepth].extent || !f.rows.extent || !f.columns.extent;
-  return block_m > 128 && is_open ? kOpenAccumulators : f.of({})[kMostAccumulators];
+  if (block_m == kThreeGroups) {
+    return kMostOfThree;
+  }
+  const std::int64_t accumulators = block_m > 128 && is_open ? kOpenAccumulators : f.of({})[kMostAccumulators];
+  return std::min(kMostProductColumns, accumulators * 256 / block_m);
 }
 
 /// The least input channels of a tile for each number of tiles that have all.
 std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t block_m) {
-  const std::int64_t most = std::min(kMostProductColumns, most_accumulators(f, block_m) * 256 / block_m);
+  const std::int64_t most = most_columns(f, block_m);
   std::set<std::int64_t> sizes;
   for (std::int64_t size = kColumnMultiple; size <= most; size += kColumnMultiple) {
     sizes.insert(round_up(ceil_div(f.layer.in_channels, ceil_div(f.layer.in_channels, size)), kColumnMultiple));
@@ -137,7 +144,8 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     const bool is_half = round_up(f.layer.out_channels, 64) != round_up(f.layer.out_channels, 32);
     return BlockChoices(Block())
         .each(&Block::block_k, is_half ? std::vector{64, 32} : std::vector{64})
-        .each(&Block::block_m, {128, 256})
+        .each(&Block::block_m,
+              f.has_planes ? std::vector<std::int64_t>{128, 256} : std::vector<std::int64_t>{128, kThreeGroups, 256})
         .each(&Block::block_n, [&](const Block& b) { return block_n_sizes(f, b.block_m); })
         // With planes, clusters took up to 2.5 times as long on an H200.
         .each(&Block::cluster, f.has_planes ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 4})
@@ -157,7 +165,8 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     const std::int64_t at_once = clusters_at_once(f.target, b.cluster);
     // Taps of a stage, on average.
     const double taps = static_cast<double>(tap_count(f.layer)) / c.number(kFirstTaps);
-    const double products = taps * c.number(kKSteps) * 2 * c.number(kMTiles);
+    const double groups = c.number(kConsumers) / 128;  // warps of a scheduler, too
+    const double products = taps * c.number(kKSteps) * groups * c.number(kMTiles);
     const auto columns = static_cast<double>(b.block_n);
     const double bytes = c.number(kInputBytes) + taps * c.number(kSharedWeightBytes);
     // Where few SMs ask, each gets more, at most twice as much.
@@ -171,12 +180,12 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
                                    c.number(kBoxes) * f.factors.tap_copy, bytes * asking / f.factors.tap_l2,
                                    f.factors.gemm_latency / static_cast<double>(b.stages - 1)}) +
                          f.factors.tap_stage;
-    const double outputs = c.number(kMTiles) * columns / 2;  // of a thread; a scheduler has two warps
+    const double outputs = c.number(kMTiles) * columns / 2;  // of a thread
     const std::int64_t waves = ceil_div(tiles, at_once);
     return call_seconds(f, {.packed_bytes = c.number(kPackedBytes),
                             .first_cycles = f.factors.tap_begin,
                             .waves = static_cast<double>(waves),
-                            .wave_cycles = c.number(kTileStages) * stage + 2 * outputs * f.factors.tap_output,
+                            .wave_cycles = c.number(kTileStages) * stage + groups * outputs * f.factors.tap_output,
                             .measured = f.factors.tap_measured});
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {

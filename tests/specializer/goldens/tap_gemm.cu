@@ -230,6 +230,7 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 
 // ---- Constants ----
 
+constexpr int kGroupRows = 128;  // of a tile of each warpgroup
 constexpr int kThreads = 288;
 constexpr int kImagePositions = 64;
 constexpr int kBoxPositions = 256;
@@ -370,7 +371,7 @@ __device__ __forceinline__ void pin(Accumulators& acc) {
 }
 
 // Issues the products of a stage of a warpgroup, and waits for those of the stage before. The warpgroup's tiles are
-// every second one.
+// every second or third one.
 __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* stage, int warpgroup,
                                                int accumulate) {
   const unsigned long long a = wgmma_descriptor(stage + warpgroup * 8192, 0, 1024, kSwizzle);
@@ -399,7 +400,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
   wgmma_pin_operand(first);
   #pragma unroll
   for (int half = 0; half < 4; ++half) {
-    const int m = half / 2 * 128 + half % 2 * 8 + static_cast<int>(first);
+    const int m = half / 2 * kGroupRows + half % 2 * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
     const int image = place.image + m % kBoxPositions / kImagePositions;
     const int row = place.row + m / 8 % 8;

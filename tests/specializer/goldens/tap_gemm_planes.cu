@@ -196,6 +196,7 @@ __device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned 
 
 // ---- Constants ----
 
+constexpr int kGroupRows = 128;  // of a tile of each warpgroup
 constexpr int kThreads = 288;
 constexpr int kTaps = 27;
 constexpr int kImagePositions = 64;
@@ -432,7 +433,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
   wgmma_pin_operand(first);
   #pragma unroll
   for (int half = 0; half < 4; ++half) {
-    const int m = half / 2 * 128 + half % 2 * 8 + static_cast<int>(first);
+    const int m = half / 2 * kGroupRows + half % 2 * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
     const int image = place.image / 3;
     const int plane = place.image % 3 * 4 + m % kBoxPositions / kImagePositions;
