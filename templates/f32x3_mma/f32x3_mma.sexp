@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "a2b5a8d5845cd402fba0c4beff852e0e9d48db6b381750c5fb4f926f5a560037")
+  (digest "c7a20c16c000b0512c9805712452bf05cffd12f0c4589b4faf94eaee5911c503")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1215,11 +1215,11 @@
   (constant @20 int kChannelSpan (/ (* (* kOutputRows kOutputRowPitch) kBytes) 16) (trail "vectors"))
   (constant @21 int kTogether (? (&& (&& (== (% kTurnChannels kChannelSpan) 0) (== (% kTurnChannels kAtOnce) 0)) (== (% kAtOnce (/ kTurnChannels kChannelSpan)) 0)) (/ kTurnChannels kChannelSpan) kTurnChannels))
   (function @26 constexpr int stored_channel
-    (comment "The n-th channel of a turn in the order in which they are stored, from 0 to kTurnChannels - 1.")
+    (comment "The n-th channel of a turn in the order in which they are stored.")
     (argument int n)
     (return @1 (+ (* (% n kTogether) (/ kTurnChannels kTogether)) (/ n kTogether))))
   (function @30 device int first_stored
-    (comment "The lane's first one by that order; the next ones are kAtOnce apart.")
+    (comment "Which of them is the lane's first.")
     (attributes "__forceinline__")
     (argument int lane)
     (return @1 (? (< kChannelVectors 32) (/ lane kChannelVectors) 0)))

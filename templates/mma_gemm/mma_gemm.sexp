@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "a10099bb15890a6fc1adf2546c444acbe7cce553d924c133035c4ab99fe19ea5")
+  (digest "3b8dfd1953dc5c459317186861b51f5e6620f988cb0f3f314e2776f0a8dd091d")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1135,11 +1135,11 @@
   (constant @20 int kChannelSpan (/ (* (* kOutputRows kOutputRowPitch) kBytes) 16) (trail "vectors"))
   (constant @21 int kTogether (? (&& (&& (== (% kTurnChannels kChannelSpan) 0) (== (% kTurnChannels kAtOnce) 0)) (== (% kAtOnce (/ kTurnChannels kChannelSpan)) 0)) (/ kTurnChannels kChannelSpan) kTurnChannels))
   (function @26 constexpr int stored_channel
-    (comment "The n-th channel of a turn in the order in which they are stored, from 0 to kTurnChannels - 1.")
+    (comment "The n-th channel of a turn in the order in which they are stored.")
     (argument int n)
     (return @1 (+ (* (% n kTogether) (/ kTurnChannels kTogether)) (/ n kTogether))))
   (function @30 device int first_stored
-    (comment "The lane's first one by that order; the next ones are kAtOnce apart.")
+    (comment "Which of them is the lane's first.")
     (attributes "__forceinline__")
     (argument int lane)
     (return @1 (? (< kChannelVectors 32) (/ lane kChannelVectors) 0)))

@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "a9a8327c6153c4910ac8b9d2a38b3841bb8eccfd911a6b6aab93a50d8fb27f17")
+  (digest "1b7375f5688a2cbc02ab5fea2153701aca910db2086ac477f0ecda128a17b1fb")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -319,125 +319,137 @@
   (constant @50 int kInnerPlanes (call smaller kInnerTaps kInnerPeriod))
   (constant @51 int kPlaneLoads (+ P::strip (* (- (call ceil_div kInnerTaps kInnerPeriod) 1) kInnerStep)))
   (constant @52 int kStripLoads (call smaller (* kInnerPlanes kPlaneLoads) (* P::strip kInnerTaps)))
-  (constant @56 bool kPlanar (&& (! P::channels_last) (> P::copy_bytes 0)))
-  (constant @57 int kKnownOutputColumns (- (+ (+ (+ (* (- P::width 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) P::output_padding_w) 1) (* 2 P::padding_w)))
-  (function @59 constexpr int copied_together
-    (argument (const bool) are_adjacent)
+  (constant @57 bool kPlanar (&& (! P::channels_last) (> P::copy_bytes 0)))
+  (constant @58 bool kWholeRows (&& kPlanar (== kElementBytes 2)))
+  (constant @59 int kKnownOutputColumns (- (+ (+ (+ (* (- P::width 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) P::output_padding_w) 1) (* 2 P::padding_w)))
+  (function @61 constexpr int copied_together
     (argument int columns)
+    (argument int tile)
     (argument int distance)
-    (return @1 (? (&& (&& kPlanar are_adjacent) (>= P::width 0)) (call greatest_common_divisor (call greatest_common_divisor (/ P::copy_bytes kElementBytes) columns) (call greatest_common_divisor P::tile_columns distance)) 1)))
-  (constant @65 int kInputCopy (call copied_together true P::width P::tile_columns))
-  (constant @66 int kWindowCopy (call copied_together (== P::stride_w 1) kKnownOutputColumns (call greatest_common_divisor (call floor_mod P::padding_w 4) (? (< P::taps_w P::kernel_w) (* P::taps_w P::dilation_w) 4))))
-  (function @72 constexpr int row_pitch
+    (return @1 (? (&& kPlanar (>= P::width 0)) (call greatest_common_divisor (call greatest_common_divisor (/ P::copy_bytes kElementBytes) columns) (call greatest_common_divisor tile distance)) 1)))
+  (constant @67 int kInputCopy (call copied_together P::width P::tile_columns 0))
+  (constant @68 int kWindowCopy (? (|| kWholeRows (== P::stride_w 1)) (call copied_together kKnownOutputColumns (* P::tile_columns P::stride_w) (call greatest_common_divisor (? kWholeRows 0 (call floor_mod P::padding_w 4)) (? (< P::taps_w P::kernel_w) (* P::taps_w P::dilation_w) 0))) 1))
+  (constant @74 int kRowShift (? kWholeRows (call floor_mod (- P::padding_w) kWindowCopy) 0) (trail "elements before the window"))
+  (constant @75 int kPositionStep (? kWholeRows P::stride_w 1) (trail "elements from a position of a plane to the next one"))
+  (constant @76 int kColumnPlanes (? kWholeRows 1 kPlanesW) (trail "that a row is parted into"))
+  (constant @77 int kRowElements (? kWholeRows (+ (+ (+ (* (- P::tile_columns 1) P::stride_w) (* P::dilation_w (- P::taps_w 1))) 1) kRowShift) (+ P::tile_columns kHaloW)) (trail "of the window, or of one plane of its columns"))
+  (function @83 constexpr int row_pitch
     (comment "The positions of a stage, of x and of each plane of grad_y. Rows of all images follow one another, each image with")
     (comment "kHaloH rows of zeros at its end. 16 bits: where eight positions are of two parts, these are in different banks.")
     (argument int columns)
     (return @1 (? (&& (&& (== kPart 4) (== kVector 8)) (<= kPartRows 4)) (+ columns (call floor_mod (- (/ 4 kPartRows) columns) (/ 8 kPartRows))) columns)))
-  (constant @76 int kInputPitch (call row_pitch P::tile_columns))
-  (constant @77 int kInputPixels (* P::tile_rows kInputPitch))
-  (constant @78 int kWindowPitch (call row_pitch (* (call ceil_div (+ P::tile_columns kHaloW) kWindowCopy) kWindowCopy)))
-  (constant @79 int kPlanePixels (* (+ P::tile_rows kHaloH) kWindowPitch))
-  (constant @80 int kWindowPixels (* kPlanes kPlanePixels))
-  (constant @85 int kInputUnits (/ P::block_in kVector))
-  (constant @86 int kWindowUnits (/ P::block_out kVector))
-  (function @87 constexpr int pixel_pitch
+  (constant @87 int kInputPitch (call row_pitch P::tile_columns))
+  (constant @88 int kInputPixels (* P::tile_rows kInputPitch))
+  (constant @89 int kWindowPitch (call row_pitch (/ (* (call ceil_div kRowElements kWindowCopy) kWindowCopy) kPositionStep)))
+  (constant @90 int kPlanePixels (* (+ P::tile_rows kHaloH) kWindowPitch))
+  (constant @91 int kWindowPixels (* (* kPlanesH kColumnPlanes) kPlanePixels))
+  (constant @96 int kInputUnits (/ P::block_in kVector))
+  (constant @97 int kWindowUnits (/ P::block_out kVector))
+  (function @98 constexpr int pixel_pitch
     (argument int units)
-    (return @1 (? kPlanar kElementBytes (? (! P::channels_last) 16 (? (== P::type kWgmmaTf32) (* 16 (+ units (call floor_mod (- 2 units) 4))) (* 16 (+ (* (/ units 2) 2) 1)))))))
-  (function @93 constexpr int unit_pitch
+    (return @1 (? (! P::channels_last) 16 (? (== P::type kWgmmaTf32) (* 16 (+ units (call floor_mod (- 2 units) 4))) (* 16 (+ (* (/ units 2) 2) 1))))))
+  (function @103 constexpr int unit_pitch
     (argument int pixels)
     (return @1 (? P::channels_last 16 (? (== P::type kWgmmaTf32) (* 16 (+ pixels (call floor_mod (- 4 pixels) 8))) (* 16 pixels)))))
-  (constant @96 int kInputPixelPitch (call pixel_pitch kInputUnits))
-  (constant @97 int kInputUnitPitch (call unit_pitch kInputPixels))
-  (constant @98 int kInputChannelPitch (? kPlanar (/ kInputUnitPitch kVector) kElementBytes) (trail "of a unit"))
-  (constant @99 int kWindowPixelPitch (call pixel_pitch kWindowUnits))
-  (constant @100 int kWindowUnitPitch (call unit_pitch kWindowPixels))
-  (constant @101 int kWindowChannelPitch (? kPlanar (/ kWindowUnitPitch kVector) kElementBytes))
-  (constant @103 int kInputPartBytes (? P::channels_last (* kInputPixels kInputPixelPitch) (* kInputUnits kInputUnitPitch)))
-  (constant @104 int kWindowPartBytes (? P::channels_last (* kWindowPixels kWindowPixelPitch) (* kWindowUnits kWindowUnitPitch)))
-  (constant @105 int kInputBytes (* kParts kInputPartBytes))
-  (constant @106 int kWindowBytes (* kParts kWindowPartBytes))
-  (constant @107 int kStageBytes (+ kInputBytes kWindowBytes))
-  (constant @113 int kInputSpan (? kPlanar kInputCopy P::span))
-  (constant @114 bool kWindowIsSpanned (&& (|| (>= P::taps_w P::kernel_w) (== (% (* P::taps_w P::dilation_w) 2) 0)) (|| (== P::stride_w 1) (&& (== P::dilation_w 1) (== kPlanesW P::stride_w)))))
-  (constant @116 int kWindowSpan (? kPlanar kWindowCopy (? kWindowIsSpanned P::span 1)))
-  (constant @118 bool kRowsAreWhole (? kPlanar (|| (== P::stride_w 1) (&& (== P::dilation_w 1) (== kPlanesW P::stride_w))) (> kWindowSpan 1)))
-  (constant @120 int kSpanShift (? (|| kPlanar (== kWindowSpan 1)) 0 (% P::padding_w 2)))
-  (constant @121 int kSpannedColumns (* kPlanesW (? kPlanar kWindowPitch (+ P::tile_columns kHaloW))) (trail "of all planes"))
-  (constant @122 int kInputRowSpans (? (== kInputSpan 1) kInputPitch (/ P::tile_columns kInputSpan)))
-  (constant @123 int kWindowRowSpans (? kRowsAreWhole (call ceil_div (+ kSpannedColumns kSpanShift) kWindowSpan) kWindowPitch))
-  (constant @124 int kPlaneSpans (* (+ P::tile_rows kHaloH) kWindowRowSpans))
-  (constant @125 int kInputSpans (* P::tile_rows kInputRowSpans))
-  (constant @126 int kWindowSpans (* (? kRowsAreWhole kPlanesH kPlanes) kPlaneSpans))
-  (constant @127 bool kInputIsEven (&& (>= P::width 0) (== (% P::width 2) 0)))
-  (constant @128 bool kWindowIsEven (&& (>= P::width 0) (== (% kKnownOutputColumns 2) 0)))
-  (constant @135 bool kCopiesInput (&& (> P::copy_bytes 0) P::copies_in))
-  (constant @136 bool kCopiesWindow (&& (> P::copy_bytes 0) P::copies_out))
-  (constant @137 bool kLoads (|| (! kCopiesInput) (! kCopiesWindow)))
-  (constant @138 bool kCopiesLast (&& (> P::copy_bytes 0) (> P::stages 2)))
-  (constant @139 int kCopyPieces (? (> P::copy_bytes 0) (/ 16 P::copy_bytes) 1) (trail "of a unit"))
-  (constant @140 int kUnitPiecesIn (? kCopiesInput kCopyPieces 1))
-  (constant @141 int kUnitPiecesOut (? kCopiesWindow kCopyPieces 1))
-  (constant @142 int kInputRun 16 (trail "channels of a planar stage that a thread copies in a turn, of a span"))
-  (constant @143 int kWindowRun (? (== (% P::block_out 16) 0) 16 8))
-  (constant @144 int kInputPieces (? kPlanar (/ P::block_in kInputRun) (* kInputUnits kUnitPiecesIn)) (trail "of a pixel or a span"))
-  (constant @145 int kWindowPieces (? kPlanar (/ P::block_out kWindowRun) (* kWindowUnits kUnitPiecesOut)))
-  (constant @146 int kCopyBatches (? (== P::stages 2) (call ceil_div kOwnStrips 2) kOwnStrips))
-  (constant @147 int kLoadBatches (? (> P::copy_bytes 0) 1 kOwnStrips))
-  (constant @148 int kInputBatches (? kCopiesInput kCopyBatches kLoadBatches))
-  (constant @149 int kWindowBatches (? kCopiesWindow kCopyBatches kLoadBatches))
-  (constant @150 int kInputTurns (call ceil_div (* kInputSpans kInputPieces) kThreads))
-  (constant @151 int kWindowTurns (call ceil_div (* kWindowSpans kWindowPieces) kThreads))
-  (constant @152 int kInputBatch (call ceil_div kInputTurns kInputBatches))
-  (constant @153 int kWindowBatch (call ceil_div kWindowTurns kWindowBatches))
-  (constant @154 int kBatch (+ kInputBatch kWindowBatch))
-  (alias @155 Word P::Word)
-  (constant @156 int kWords kVector (trail "of a unit, in registers"))
-  (constant @158 int kInputWords (? (&& (== kElementBytes 2) kInputIsEven) kWords (* kInputSpan kWords)))
-  (constant @159 int kWindowWords (? (&& (== kElementBytes 2) kWindowIsEven) kWords (* kWindowSpan kWords)))
-  (constant @161 int kBatchWords (+ (? kCopiesInput 0 (* kInputBatch kInputWords)) (? kCopiesWindow 0 (* kWindowBatch kWindowWords))))
-  (constant @165 bool kDeep (|| (|| (|| (!= P::depth 1) (> P::kernel_d 1)) (> P::padding_d 0)) (> P::output_padding_d 0)))
-  (constant @170 bool kFewImages (>= P::height P::tile_rows) (trail "a tile reaches no more than the next image"))
-  (constant @171 bool kIsKnown (&& (>= P::height 0) (>= P::width 0)))
-  (constant @172 "long long" kKnownInputs (* (* (static_cast "long long" P::in_channels) P::height) P::width) (trail "of an image"))
-  (constant @173 "long long" kKnownOutputs (* (* (static_cast "long long" P::out_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
-  (constant @177 "long long" kMostInt 0x7fffffff)
-  (constant @178 bool kShort (&& (&& (&& (&& (! kDeep) kIsKnown) kFewImages) (<= (* kKnownInputs kElementBytes) kMostInt)) (<= (* kKnownOutputs kElementBytes) kMostInt)))
-  (constant @180 int kOffsetBytes (? kShort 4 8))
-  (constant @181 int kSpans (+ kInputSpans kWindowSpans))
-  (constant @182 int kTableBytes (* (call ceil_div (* kSpans kOffsetBytes) 16) 16))
-  (constant @183 int kTableOffset (* P::stages kStageBytes))
-  (constant @187 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
-  (constant @188 int kTaps (* P::taps_h P::taps_w))
-  (constant @189 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (== kTaps 1)) 0 (* (call ceil_div (call ceil_div 32 kTaps) 2) 2))))
-  (constant @190 int kChannelPitch (+ (* kTaps kTapPitch) (call floor_mod (- 8 (* kTaps kTapPitch)) 32)))
-  (constant @191 int kStoredChannels (* 8 P::warps_in))
-  (constant @192 int kResultBytes (* (* kStoredChannels kChannelPitch) 4))
-  (constant @193 int kScalesOffset (+ kTableOffset (* 2 kTableBytes)) (trail "of the block's channels of x, then of grad_y"))
-  (constant @195 int kSummedBytes (? P::sums_bias (* (* (* P::warps_k P::warps_taps) P::block_out) 4) 0))
-  (constant @196 int kSharedBytes (call larger (+ kScalesOffset (? kSplit (* 4 (+ P::block_in P::block_out)) 0)) (call larger kResultBytes kSummedBytes)))
-  (constant @200 int kSpanBytes (? kPlanar (* (call larger kInputCopy kWindowCopy) kElementBytes) (? (|| (&& (> kInputSpan 1) kInputIsEven) (&& (> kWindowSpan 1) kWindowIsEven)) (* 2 kElementBytes) 1)))
-  (constant @203 int kAlignment (call larger (call larger (? kPlanar 0 P::copy_bytes) kElementBytes) (? (|| P::wide_in P::wide_out) 16 kSpanBytes)))
-  (constant @208 int kMostAccumulators (? kSplit 48 128))
-  (constant @209 int kPromoteStages (? kSplit (/ kMostTerms (/ kKSteps P::warps_k)) 1))
-  (static_assert @210 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @211 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
-  (static_assert @212 (|| (! kSplit) (<= (/ kKSteps P::warps_k) kMostTerms)) "a stage has no more products than one promotion")
-  (static_assert @213 (|| (|| (== P::copy_bytes 0) P::copies_in) P::copies_out) "copies are of x or of grad_y")
-  (static_assert @214 (|| (! kPlanar) (&& (&& (&& (== P::type kWgmmaTf32) P::copies_in) P::copies_out) (== (% P::block_out kWindowRun) 0))) "what products read of a planar stage are words of it")
-  (static_assert @216 (&& (|| (! P::wide_in) (&& P::channels_last (== (% kGroupIn kVector) 0))) (|| (! P::wide_out) (&& P::channels_last (== (% kGroupOut kVector) 0)))) "units are loaded as they lie")
-  (static_assert @219 (|| (== P::span 1) (&& (&& (&& (== P::span 2) (! P::channels_last)) (== P::copy_bytes 0)) (== (% P::tile_columns 2) 0))) "spans are of rows, and come through registers")
-  (static_assert @221 (&& (&& (&& (== (% P::taps_w P::warps_taps) 0) (== (% P::block_in (* 16 P::warps_in)) 0)) (== (% P::block_out (* 8 P::warps_out)) 0)) (|| (== kWarpOutTiles 1) (== (% kWarpOutTiles 2) 0))) "warps have whole products")
-  (static_assert @224 (&& (&& (&& (== (% P::tile_columns kStripColumns) 0) (== (% P::tile_rows kPartCount) 0)) (== (% kPartRows kStripRows) 0)) (== (% kStrips P::warps_k) 0)) "warps have whole strips of products")
-  (static_assert @227 (|| (! P::along_row) (&& (== (% P::strip 2) 1) (|| (== P::warps_taps 1) (== (% kWarpTapsW kPeriodW) 0)))) "lanes read different banks, and the taps of each warp the same planes")
-  (function @229 constexpr bool are_read_once
+  (function @108 constexpr int channel_pitch
+    (comment "From a channel of a planar stage to the next one: an odd number of 16 bytes, or of 32 where positions are 4 bytes")
+    (comment "apart.")
+    (argument int pixels)
+    (argument int pixel_bytes)
+    (return @1 (? (&& (== pixel_bytes 4) kWholeRows) (* 32 (+ (* (/ (call ceil_div (* pixels pixel_bytes) 32) 2) 2) 1)) (* 16 (+ (* (/ (call ceil_div (* pixels pixel_bytes) 16) 2) 2) 1)))))
+  (constant @112 int kInputPixelPitch (? kPlanar kElementBytes (call pixel_pitch kInputUnits)))
+  (constant @113 int kInputChannelPitch (? kPlanar (call channel_pitch kInputPixels kInputPixelPitch) kElementBytes) (trail "of a unit"))
+  (constant @115 int kInputUnitPitch (? kPlanar (* kVector kInputChannelPitch) (call unit_pitch kInputPixels)))
+  (constant @116 int kWindowPixelPitch (? kPlanar (* kPositionStep kElementBytes) (call pixel_pitch kWindowUnits)))
+  (constant @117 int kWindowChannelPitch (? kPlanar (call channel_pitch kWindowPixels kWindowPixelPitch) kElementBytes))
+  (constant @118 int kWindowUnitPitch (? kPlanar (* kVector kWindowChannelPitch) (call unit_pitch kWindowPixels)))
+  (constant @120 int kInputPartBytes (? P::channels_last (* kInputPixels kInputPixelPitch) (* kInputUnits kInputUnitPitch)))
+  (constant @121 int kWindowPartBytes (? P::channels_last (* kWindowPixels kWindowPixelPitch) (* kWindowUnits kWindowUnitPitch)))
+  (constant @122 int kInputBytes (* kParts kInputPartBytes))
+  (constant @123 int kWindowBytes (* kParts kWindowPartBytes))
+  (constant @124 int kStageBytes (+ kInputBytes kWindowBytes))
+  (constant @130 int kInputSpan (? kPlanar kInputCopy P::span))
+  (constant @131 bool kWindowIsSpanned (&& (|| (>= P::taps_w P::kernel_w) (== (% (* P::taps_w P::dilation_w) 2) 0)) (|| (== P::stride_w 1) (&& (== P::dilation_w 1) (== kPlanesW P::stride_w)))))
+  (constant @133 int kWindowSpan (? kPlanar kWindowCopy (? kWindowIsSpanned P::span 1)))
+  (constant @135 bool kRowsAreWhole (? kPlanar (|| (|| kWholeRows (== P::stride_w 1)) (&& (== P::dilation_w 1) (== kPlanesW P::stride_w))) (> kWindowSpan 1)))
+  (constant @137 int kSpanShift (? kPlanar kRowShift (? (== kWindowSpan 1) 0 (% P::padding_w 2))))
+  (constant @138 int kSpannedColumns (? kWholeRows (* kWindowPitch kPositionStep) (* kPlanesW (? kPlanar kWindowPitch (+ P::tile_columns kHaloW)))) (trail "of all planes"))
+  (constant @141 int kInputRowSpans (? (== kInputSpan 1) kInputPitch (/ P::tile_columns kInputSpan)))
+  (constant @142 int kWindowRowSpans (? kRowsAreWhole (call ceil_div (+ kSpannedColumns (? kPlanar 0 kSpanShift)) kWindowSpan) kWindowPitch))
+  (constant @144 int kPlaneSpans (* (+ P::tile_rows kHaloH) kWindowRowSpans))
+  (constant @145 int kInputSpans (* P::tile_rows kInputRowSpans))
+  (constant @146 int kWindowSpans (* (? kRowsAreWhole kPlanesH kPlanes) kPlaneSpans))
+  (constant @147 bool kInputIsEven (&& (>= P::width 0) (== (% P::width 2) 0)))
+  (constant @148 bool kWindowIsEven (&& (>= P::width 0) (== (% kKnownOutputColumns 2) 0)))
+  (constant @155 bool kCopiesInput (&& (> P::copy_bytes 0) P::copies_in))
+  (constant @156 bool kCopiesWindow (&& (> P::copy_bytes 0) P::copies_out))
+  (constant @157 bool kLoads (|| (! kCopiesInput) (! kCopiesWindow)))
+  (constant @158 bool kCopiesLast (&& (> P::copy_bytes 0) (> P::stages 2)))
+  (constant @159 int kCopyPieces (? (> P::copy_bytes 0) (/ 16 P::copy_bytes) 1) (trail "of a unit"))
+  (constant @160 int kUnitPiecesIn (? kCopiesInput kCopyPieces 1))
+  (constant @161 int kUnitPiecesOut (? kCopiesWindow kCopyPieces 1))
+  (constant @162 int kInputRun 16 (trail "channels of a planar stage that a thread copies in a turn, of a span"))
+  (constant @163 int kWindowRun (? (== (% P::block_out 16) 0) 16 8))
+  (constant @164 int kInputPieces (? kPlanar (/ P::block_in kInputRun) (* kInputUnits kUnitPiecesIn)) (trail "of a pixel or a span"))
+  (constant @165 int kWindowPieces (? kPlanar (/ P::block_out kWindowRun) (* kWindowUnits kUnitPiecesOut)))
+  (constant @166 int kCopyBatches (? (== P::stages 2) (call ceil_div kOwnStrips 2) kOwnStrips))
+  (constant @167 int kLoadBatches (? (> P::copy_bytes 0) 1 kOwnStrips))
+  (constant @168 int kInputBatches (? kCopiesInput kCopyBatches kLoadBatches))
+  (constant @169 int kWindowBatches (? kCopiesWindow kCopyBatches kLoadBatches))
+  (constant @170 int kInputTurns (call ceil_div (* kInputSpans kInputPieces) kThreads))
+  (constant @171 int kWindowTurns (call ceil_div (* kWindowSpans kWindowPieces) kThreads))
+  (constant @172 int kInputBatch (call ceil_div kInputTurns kInputBatches))
+  (constant @173 int kWindowBatch (call ceil_div kWindowTurns kWindowBatches))
+  (constant @174 int kBatch (+ kInputBatch kWindowBatch))
+  (alias @175 Word P::Word)
+  (constant @176 int kWords kVector (trail "of a unit, in registers"))
+  (constant @178 int kInputWords (? (&& (== kElementBytes 2) kInputIsEven) kWords (* kInputSpan kWords)))
+  (constant @179 int kWindowWords (? (&& (== kElementBytes 2) kWindowIsEven) kWords (* kWindowSpan kWords)))
+  (constant @181 int kBatchWords (+ (? kCopiesInput 0 (* kInputBatch kInputWords)) (? kCopiesWindow 0 (* kWindowBatch kWindowWords))))
+  (constant @185 bool kDeep (|| (|| (|| (!= P::depth 1) (> P::kernel_d 1)) (> P::padding_d 0)) (> P::output_padding_d 0)))
+  (constant @190 bool kFewImages (>= P::height P::tile_rows) (trail "a tile reaches no more than the next image"))
+  (constant @191 bool kIsKnown (&& (>= P::height 0) (>= P::width 0)))
+  (constant @192 "long long" kKnownInputs (* (* (static_cast "long long" P::in_channels) P::height) P::width) (trail "of an image"))
+  (constant @193 "long long" kKnownOutputs (* (* (static_cast "long long" P::out_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
+  (constant @197 "long long" kMostInt 0x7fffffff)
+  (constant @198 bool kShort (&& (&& (&& (&& (! kDeep) kIsKnown) kFewImages) (<= (* kKnownInputs kElementBytes) kMostInt)) (<= (* kKnownOutputs kElementBytes) kMostInt)))
+  (constant @200 int kOffsetBytes (? kShort 4 8))
+  (constant @201 int kSpans (+ kInputSpans kWindowSpans))
+  (constant @202 int kTableBytes (* (call ceil_div (* kSpans kOffsetBytes) 16) 16))
+  (constant @203 int kTableOffset (* P::stages kStageBytes))
+  (constant @207 bool kChannelsTogether (|| P::weight_channels_last (== kKernelTaps 1)))
+  (constant @208 int kTaps (* P::taps_h P::taps_w))
+  (constant @209 int kTapPitch (+ P::block_out (? (|| kChannelsTogether (== kTaps 1)) 0 (* (call ceil_div (call ceil_div 32 kTaps) 2) 2))))
+  (constant @210 int kChannelPitch (+ (* kTaps kTapPitch) (call floor_mod (- 8 (* kTaps kTapPitch)) 32)))
+  (constant @211 int kStoredChannels (* 8 P::warps_in))
+  (constant @212 int kResultBytes (* (* kStoredChannels kChannelPitch) 4))
+  (constant @213 int kScalesOffset (+ kTableOffset (* 2 kTableBytes)) (trail "of the block's channels of x, then of grad_y"))
+  (constant @215 int kSummedBytes (? P::sums_bias (* (* (* P::warps_k P::warps_taps) P::block_out) 4) 0))
+  (constant @216 int kSharedBytes (call larger (+ kScalesOffset (? kSplit (* 4 (+ P::block_in P::block_out)) 0)) (call larger kResultBytes kSummedBytes)))
+  (constant @220 int kSpanBytes (? kPlanar (* (call larger kInputCopy kWindowCopy) kElementBytes) (? (|| (&& (> kInputSpan 1) kInputIsEven) (&& (> kWindowSpan 1) kWindowIsEven)) (* 2 kElementBytes) 1)))
+  (constant @223 int kAlignment (call larger (call larger (? kPlanar 0 P::copy_bytes) kElementBytes) (? (|| P::wide_in P::wide_out) 16 kSpanBytes)))
+  (constant @228 int kMostAccumulators (? kSplit 48 128))
+  (constant @229 int kPromoteStages (? kSplit (/ kMostTerms (/ kKSteps P::warps_k)) 1))
+  (static_assert @230 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @231 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
+  (static_assert @232 (|| (! kSplit) (<= (/ kKSteps P::warps_k) kMostTerms)) "a stage has no more products than one promotion")
+  (static_assert @233 (|| (|| (== P::copy_bytes 0) P::copies_in) P::copies_out) "copies are of x or of grad_y")
+  (static_assert @234 (|| (! kPlanar) (&& (&& (&& (! kSplit) P::copies_in) P::copies_out) (== (% P::block_out kWindowRun) 0))) "what products read of a planar stage are elements of it")
+  (static_assert @236 (|| (! kWholeRows) (&& (&& (&& (&& (! P::along_row) (== (% P::tile_columns 8) 0)) (> kInputCopy 1)) (> kWindowCopy 1)) (== (% kWindowCopy P::stride_w) 0))) "copies have words, and rows of matrices are vectors of x")
+  (static_assert @239 (&& (|| (! P::wide_in) (&& P::channels_last (== (% kGroupIn kVector) 0))) (|| (! P::wide_out) (&& P::channels_last (== (% kGroupOut kVector) 0)))) "units are loaded as they lie")
+  (static_assert @242 (|| (== P::span 1) (&& (&& (&& (== P::span 2) (! P::channels_last)) (== P::copy_bytes 0)) (== (% P::tile_columns 2) 0))) "spans are of rows, and come through registers")
+  (static_assert @244 (&& (&& (&& (== (% P::taps_w P::warps_taps) 0) (== (% P::block_in (* 16 P::warps_in)) 0)) (== (% P::block_out (* 8 P::warps_out)) 0)) (|| (== kWarpOutTiles 1) (== (% kWarpOutTiles 2) 0))) "warps have whole products")
+  (static_assert @247 (&& (&& (&& (== (% P::tile_columns kStripColumns) 0) (== (% P::tile_rows kPartCount) 0)) (== (% kPartRows kStripRows) 0)) (== (% kStrips P::warps_k) 0)) "warps have whole strips of products")
+  (static_assert @250 (|| (! P::along_row) (&& (== (% P::strip 2) 1) (|| (== P::warps_taps 1) (== (% kWarpTapsW kPeriodW) 0)))) "lanes read different banks, and the taps of each warp the same planes")
+  (function @252 constexpr bool are_read_once
     (argument int kernel)
     (argument int stride)
     (argument int padding)
     (argument int output_padding)
     (argument int dilation)
     (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
-  (static_assert @233 (|| (! P::sums_bias) (&& (&& (&& (&& (&& (&& (&& P::has_bias (== kTapGroups 1)) (! P::along_row)) (>= kThreads P::block_out)) (|| kPlanar (!= P::type kWgmmaTf32))) (call are_read_once P::kernel_h P::stride_h P::padding_h P::output_padding_h P::dilation_h)) (call are_read_once P::kernel_w P::stride_w P::padding_w P::output_padding_w P::dilation_w)) (call are_read_once P::kernel_d P::stride_d P::padding_d P::output_padding_d P::dilation_d))) "the taps of a block that are summed read each value of grad_y once")
-  (static_assert @240 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
+  (static_assert @256 (|| (! P::sums_bias) (&& (&& (&& (&& (&& (&& (&& P::has_bias (== kTapGroups 1)) (! P::along_row)) (>= kThreads P::block_out)) (|| kPlanar (!= P::type kWgmmaTf32))) (call are_read_once P::kernel_h P::stride_h P::padding_h P::output_padding_h P::dilation_h)) (call are_read_once P::kernel_w P::stride_w P::padding_w P::output_padding_w P::dilation_w)) (call are_read_once P::kernel_d P::stride_d P::padding_d P::output_padding_d P::dilation_d))) "the taps of a block that are summed read each value of grad_y once")
+  (static_assert @263 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_grad_weight.cu")
   (section @29 "Elements")
   (file "device/element.h")
@@ -770,31 +782,34 @@
     (argument "unsigned int" span)
     (argument (const int) column)
     (declare @1 (const "unsigned int") of_plane (% span kPlaneSpans))
-    (declare @2 (const int) of_row (- (+ (* (static_cast int (% of_plane kWindowRowSpans)) kWindowSpan) column) kSpanShift))
-    (declare @3 (const bool) is_pair (&& (== kPlanesW 2) (== kWindowSpan 2)))
-    (declare @4 (const int) plane (? is_pair (% (+ column kSpanShift) 2) (% of_row kPlanesW)))
-    (declare @5 (const int) position (? is_pair (+ (static_cast int (% of_plane kWindowRowSpans)) (/ (- (- column kSpanShift) plane) 2)) (/ of_row kPlanesW)))
-    (return @7 (+ (+ (* (+ (* (static_cast int (/ span kPlaneSpans)) kPlanesW) plane) kPlanePixels) (* (static_cast int (/ of_plane kWindowRowSpans)) kWindowPitch)) position)))
-  (function @59 device bool is_spanned
+    (if_constexpr @2 (&& kPlanar (== kColumnPlanes 1))
+      (then
+        (return @3 (+ (* (static_cast int (/ span kWindowRowSpans)) kWindowPitch) (/ (* (static_cast int (% of_plane kWindowRowSpans)) kWindowSpan) kPositionStep)))))
+    (declare @6 (const int) of_row (- (+ (* (static_cast int (% of_plane kWindowRowSpans)) kWindowSpan) column) kSpanShift))
+    (declare @7 (const bool) is_pair (&& (== kPlanesW 2) (== kWindowSpan 2)))
+    (declare @8 (const int) plane (? is_pair (% (+ column kSpanShift) 2) (% of_row kPlanesW)))
+    (declare @9 (const int) position (? is_pair (+ (static_cast int (% of_plane kWindowRowSpans)) (/ (- (- column kSpanShift) plane) 2)) (/ of_row kPlanesW)))
+    (return @11 (+ (+ (* (+ (* (static_cast int (/ span kPlaneSpans)) kPlanesW) plane) kPlanePixels) (* (static_cast int (/ of_plane kWindowRowSpans)) kWindowPitch)) position)))
+  (function @63 device bool is_spanned
     (attributes "__forceinline__")
     (argument "unsigned int" span)
     (argument (const int) column)
     (declare @1 (const int) of_row (- (+ (* (static_cast int (% span kWindowRowSpans)) kWindowSpan) column) kSpanShift))
     (return @2 (&& (|| (|| (== kSpanShift 0) (== column 1)) (>= of_row 0)) (|| (|| (== (% (+ kSpannedColumns kSpanShift) 2) 0) (== column 0)) (< of_row kSpannedColumns)))))
-  (record @67 Pixel
+  (record @71 Pixel
     (comment "Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.")
     (comment "A span's first pixel has the others beside it.")
     (field int image)
     (field int row)
     (field int column)
     (field bool is_inside))
-  (function @75 device int images_before
+  (function @79 device int images_before
     (comment "How many images behind the tile's first one a row is, counted from that image's first row.")
     (attributes "__forceinline__")
     (argument int row)
     (argument (const int) in_h)
     (return @1 (? kFewImages (? (>= row (+ in_h kHaloH)) 1 0) (/ row (+ in_h kHaloH)))))
-  (function @79 device Pixel input_pixel
+  (function @83 device Pixel input_pixel
     (attributes "__forceinline__")
     (argument "unsigned int" span)
     (argument (reference (const Tile)) tile)
@@ -808,7 +823,7 @@
     (do @6 (= (. place column) (+ (. tile column) (* (static_cast int (% span kInputRowSpans)) kInputSpan))))
     (do @7 (= (. place is_inside) (&& (&& (< (+ (. tile image) (. place image)) planes) (|| (== kHaloH 0) (< (. place row) in_h))) (< (. place column) in_w))))
     (return @8 place))
-  (function @90 device Pixel window_pixel
+  (function @94 device Pixel window_pixel
     (comment "The same of grad_y.")
     (attributes "__forceinline__")
     (argument "unsigned int" span)
@@ -829,7 +844,7 @@
     (do @11 (= (. place column) (? kRowsAreWhole (+ (- (+ (* (. tile column) P::stride_w) (* column kWindowSpan)) kSpanShift) (. source origin_w)) (+ (+ (* (+ (. tile column) column) P::stride_w) (* (% plane_index kPlanesOfRow) P::dilation_w)) (. source origin_w)))))
     (do @14 (= (. place is_inside) (&& (&& (< (+ (. tile image) (. place image)) planes) (< (static_cast "unsigned int" (. place row)) out_h)) (< (static_cast "unsigned int" (. place column)) out_w))))
     (return @16 place))
-  (function @110 device "long long" offset_of
+  (function @114 device "long long" offset_of
     (comment "Elements from the first channel of the tile's first image to that of a pixel, which is inside.")
     (attributes "__forceinline__")
     (argument (reference (const Pixel)) pixel)
@@ -840,7 +855,7 @@
       (then
         (return @3 (+ (* (. pixel image) (* (* channels height) width)) (* (+ (* (. pixel row) width) (. pixel column)) (? P::channels_last channels 1))))))
     (return @6 (+ (* (. pixel image) (* channels (* (static_cast "long long" height) width))) (* (+ (* (static_cast "long long" (. pixel row)) width) (. pixel column)) (? P::channels_last channels 1)))))
-  (function @121 device "long long" offset_in_volume
+  (function @125 device "long long" offset_in_volume
     (comment "The same from the first channel of all volumes, of a pixel in a plane `z` of its volume.")
     (attributes "__forceinline__")
     (argument (reference (const Pixel)) pixel)
@@ -853,15 +868,15 @@
     (declare @2 (const "long long") pixels (* (static_cast "long long" height) width))
     (declare @3 (const "long long") of_volume (+ (* z pixels) (+ (* (static_cast "long long" (. pixel row)) width) (. pixel column))))
     (return @4 (+ (* volume (* channels (* depth pixels))) (* of_volume (? P::channels_last channels 1)))))
-  (section @128 "Tables of pixels")
-  (function @131 device (pointer "unsigned char") table_of
+  (section @132 "Tables of pixels")
+  (function @135 device (pointer "unsigned char") table_of
     (comment "The table of a stage, which is this one of the slice.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument int stage)
     (return @1 (+ shared (+ kTableOffset (* (% stage 2) kTableBytes)))))
-  (constant @136 "unsigned long long" kOutside (? kShort 0xfffffff0ull 0xfffffffffffffff0ull))
-  (function @140 device void find_pixels
+  (constant @140 "unsigned long long" kOutside (? kShort 0xfffffff0ull 0xfffffffffffffff0ull))
+  (function @144 device void find_pixels
     (comment "Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a")
     (comment "row ends within the span.")
     (attributes "__forceinline__")
@@ -902,7 +917,7 @@
           (do @28 (= (* (reinterpret_cast (pointer "unsigned int") (+ table (* span 4)))) (static_cast "unsigned int" found))))
         (else
           (do @30 (= (* (reinterpret_cast (pointer "unsigned long long") (+ table (* span 8)))) found))))))
-  (function @176 device "unsigned long long" pixel_offset
+  (function @180 device "unsigned long long" pixel_offset
     (comment "What was found, in bytes.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) table)
@@ -912,13 +927,13 @@
         (return @2 (* (reinterpret_cast (pointer (const "unsigned int")) (+ table (* span 4))))))
       (else
         (return @4 (* (reinterpret_cast (pointer (const "unsigned long long")) (+ table (* span 8))))))))
-  (function @185 device (pointer (const Element)) at_pixel
+  (function @189 device (pointer (const Element)) at_pixel
     (comment "The elements of a pixel.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) first)
     (argument "unsigned long long" offset)
     (return @1 (reinterpret_cast (pointer (const Element)) (+ (reinterpret_cast (pointer (const "unsigned char")) first) offset))))
-  (function @190 device (pointer (const Element)) input_of
+  (function @194 device (pointer (const Element)) input_of
     (comment "What a stage is read from: its first image.")
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
@@ -926,15 +941,15 @@
     (argument (const int) in_h)
     (argument (const int) in_w)
     (return @1 (? kDeep (. source x) (+ (. source x) (* image (* P::in_channels (* (static_cast "long long" in_h) in_w)))))))
-  (function @193 device (pointer (const Element)) window_of
+  (function @197 device (pointer (const Element)) window_of
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
     (argument int image)
     (argument (const int) out_h)
     (argument (const int) out_w)
     (return @1 (? kDeep (. source grad_y) (+ (. source grad_y) (* image (* P::out_channels (* (static_cast "long long" out_h) out_w)))))))
-  (section @197 "Asynchronous copies")
-  (function @200 device void copy
+  (section @201 "Asynchronous copies")
+  (function @204 device void copy
     (comment "One asynchronous copy of 4, 8 or 16 bytes: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -950,7 +965,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @211 device void copy_run
+  (function @215 device void copy_run
     (comment "Copies a span of some adjacent channels of a planar stage, which are `step` apart in memory.")
     (attributes "__forceinline__")
     (argument (const int) channels)
@@ -964,9 +979,9 @@
     (argument (const bool) is_whole)
     (for @4 (pragma "unroll") (declare @4 int c 0) (< c channels) (++ c)
       (do @5 (call copy (+ to (* c channel_pitch)) (+ from (* c step)) whole (? (&& is_inside (|| is_whole (< c left))) whole 0)))))
-  (constant @221 int kCopiedInputs (? kCopiesInput kInputBatch 0))
-  (constant @222 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
-  (function @225 device void copy_batch
+  (constant @225 int kCopiedInputs (? kCopiesInput kInputBatch 0))
+  (constant @226 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
+  (function @229 device void copy_batch
     (comment "Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1024,7 +1039,7 @@
             (else
               (declare @55 (const bool) any (&& (!= offset kOutside) (|| (== (% kGroupOut P::block_out) 0) (< (* piece kCopy) (. source outs)))))
               (do @56 (call copy (+ to (call window_place span piece)) (call at_pixel (+ grad_y (* piece kCopy)) offset) P::copy_bytes (? any (* kCopy kElementBytes) 0)))))))))
-  (function @289 device void round_piece
+  (function @293 device void round_piece
     (comment "tf32: rounds in place what one of the thread's own copies has written.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") place)
@@ -1039,7 +1054,7 @@
             (do @6 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
           (else
             (do @8 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place))))))))))
-  (function @300 device void round_stage
+  (function @304 device void round_stage
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument int thread)
@@ -1051,13 +1066,13 @@
       (if @10 (call is_piece turn thread kWindowTurns kWindowPixels kWindowPieces)
         (then
           (do @11 (call round_piece (+ stage (call window_place (call pixel_of turn thread kWindowPixels kWindowPieces) (call piece_of turn thread kWindowPixels kWindowPieces)))))))))
-  (section @317 "Through registers")
-  (constant @320 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
-  (constant @321 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
-  (alias @325 Words (array (array (array Word kWords) P::span) kBatch)
+  (section @321 "Through registers")
+  (constant @324 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
+  (constant @325 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
+  (alias @329 Words (array (array (array Word kWords) P::span) kBatch)
     (comment "A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits")
     (comment "that were loaded together the first position has both."))
-  (function @328 device Word word_at
+  (function @332 device Word word_at
     (comment "The word of an element that is there, or zero.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
@@ -1067,7 +1082,7 @@
         (return @2 (? is_there (* from) 0)))
       (else
         (return @4 (? is_there (call bits_of (* from)) 0)))))
-  (function @338 device void load_unit
+  (function @342 device void load_unit
     (comment "Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to")
     (comment "the next one.")
     (attributes "__forceinline__")
@@ -1079,7 +1094,7 @@
     (argument (const "long long") step)
     (for @3 (pragma "unroll") (declare @3 int c 0) (< c kWords) (++ c)
       (do @4 (= (at words c) (call word_at (+ from (* c step)) (&& is_inside (|| is_whole (< c left))))))))
-  (function @346 device void load_wide
+  (function @350 device void load_wide
     (comment "The same of whole units as they lie.")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
@@ -1094,7 +1109,7 @@
         (do @6 (= (at words 1) (. vector y)))
         (do @7 (= (at words 2) (. vector z)))
         (do @8 (= (at words 3) (. vector w))))))
-  (function @358 device void load_span
+  (function @362 device void load_span
     (comment "The same of two adjacent positions, which are one vector where rows are even. Where a row is cut it has the first.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1125,7 +1140,7 @@
             (else
               (do @19 (= (at (at words 0) c) (call word_at at is_there)))
               (do @20 (= (at (at words (- P::span 1)) c) (call word_at (+ at 1) (&& is_there (! is_cut)))))))))))
-  (function @384 device void load_turn
+  (function @388 device void load_turn
     (comment "Loads a turn: a unit, or two of adjacent positions. `offset` is what was found of its pixel.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1147,7 +1162,7 @@
             (do @7 (call load_unit (at words 0) (call at_pixel first offset) is_inside left is_whole step)))
           (else
             (do @9 (call load_span words (call at_pixel first (? is_even offset (& offset (~ 1ull)))) is_inside (&& (! is_even) (== (% offset 2) 1)) is_even left is_whole step)))))))
-  (function @399 device void load_batch
+  (function @403 device void load_batch
     (comment "Loads a batch of a stage.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1178,7 +1193,7 @@
       (declare @21 (const int) channel (* (call piece_of turn thread kWindowSpans kWindowUnits) kVector))
       (declare @22 (const "unsigned long long") offset (? is_there (call pixel_offset table (+ kInputSpans (call pixel_of turn thread kWindowSpans kWindowUnits))) kOutside))
       (do @24 (call load_turn (at words (+ kInputBatch i)) (+ grad_y (* channel window_step)) offset P::wide_out kWindowSpan kWindowIsEven (- (. source outs) channel) (== (% kGroupOut P::block_out) 0) window_step))))
-  (function @429 device void store_unit
+  (function @433 device void store_unit
     (comment "Writes a unit to its place. `scales` are those of its channels, of values that are split.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1199,7 +1214,7 @@
                 (do @8 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
               (else
                 (do @10 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call low_halves (at words 0) (at words 1)) (call low_halves (at words 2) (at words 3)) (call low_halves (at words (- kWords 4)) (at words (- kWords 3))) (call low_halves (at words (- kWords 2)) (at words (- kWords 1)))))))))))))
-  (function @447 device void store_span
+  (function @451 device void store_span
     (comment "Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if")
     (comment "`is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.")
     (attributes "__forceinline__")
@@ -1235,7 +1250,7 @@
           (if @28 is_wanted
             (then
               (do @29 (call store_unit to low_offset unit scales false))))))))
-  (function @483 device void store_batch
+  (function @487 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1297,12 +1312,18 @@
   (record @33 Places
     (field int input)
     (field (array int kWindowPlaces) window)
+    (field (array bool kWindowPlaces) is_odd (trail "of whole rows, whether a tap's first element is the second one of a word"))
     (field int first_kw (trail "of a warp that adds up grad_y, if it is one"))
     (field bool sums))
-  (function @44 device int lane_place
+  (function @42 constexpr int half_pixels
+    (comment "Pixels from the first half of a product's positions to the second one.")
+    (argument int pitch)
+    (return @1 (? (== kPart kInstructionK) (* kHalf kApart) (* (* (/ kHalf kPart) kPartRows) pitch))))
+  (function @51 device int lane_place
     (comment "A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8")
     (comment "matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,")
     (comment "then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel")
+    (comment "lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel")
     (comment "lane / 4.")
     (attributes "__forceinline__")
     (argument int lane)
@@ -1311,10 +1332,14 @@
     (argument (const int) pixel_bytes)
     (argument (const int) unit_bytes)
     (argument (const int) channel_bytes)
-    (declare @2 (const int) position (? (== P::type kWgmmaTf32) (% lane 4) (? is_a (+ (% lane 8) (* (/ lane 16) 8)) (% lane 16))))
-    (declare @3 (const int) pixel (+ (* (/ position kPart) (* kPartRows pitch)) (* (% position kPart) kApart)))
-    (return @4 (+ (* pixel pixel_bytes) (? (== P::type kWgmmaTf32) (+ (* (/ lane 16) unit_bytes) (* (% (/ lane 4) 4) channel_bytes)) (? is_a (* (% (/ lane 8) 2) unit_bytes) (* (/ lane 16) unit_bytes))))))
-  (function @53 device Places places_of
+    (if_constexpr @2 kWholeRows
+      (then
+        (declare @3 (const int) pixel (? is_a (* (/ lane 16) (call half_pixels pitch)) (* (% lane 4) 2)))
+        (return @4 (+ (* pixel pixel_bytes) (* (? is_a (% lane 16) (/ lane 4)) channel_bytes)))))
+    (declare @6 (const int) position (? (== P::type kWgmmaTf32) (% lane 4) (? is_a (+ (% lane 8) (* (/ lane 16) 8)) (% lane 16))))
+    (declare @7 (const int) pixel (+ (* (/ position kPart) (* kPartRows pitch)) (* (% position kPart) kApart)))
+    (return @8 (+ (* pixel pixel_bytes) (? (== P::type kWgmmaTf32) (+ (* (/ lane 16) unit_bytes) (* (% (/ lane 4) 4) channel_bytes)) (? is_a (* (% (/ lane 8) 2) unit_bytes) (* (/ lane 16) unit_bytes))))))
+  (function @64 device Places places_of
     (attributes "__forceinline__")
     (argument int lane)
     (argument int warp_in)
@@ -1330,24 +1355,26 @@
         (do @9 (= (. places sums) (&& sums (== warp_in 0))))))
     (for @12 (pragma "unroll") (declare @12 int column 0) (< column kWindowPlaces) (++ column)
       (declare @13 (const int) kw (+ (* warp_taps kWarpTapsW) column))
-      (do @14 (= (at (. places window) column) (+ window (* (+ (* (% kw kPeriodW) kPlanePixels) (* (/ kw kPeriodW) kStepW)) kWindowPixelPitch)))))
-    (return @16 places))
-  (function @72 device "unsigned int" shared_word
+      (if_constexpr @14 kWholeRows
+        (then
+          (declare @15 (const int) element (+ (* kw P::dilation_w) kRowShift))
+          (do @16 (= (at (. places window) column) (+ window (* (/ element 2) 4))))
+          (do @17 (= (at (. places is_odd) column) (== (% element 2) 1))))
+        (else
+          (do @19 (= (at (. places window) column) (+ window (* (+ (* (% kw kPeriodW) kPlanePixels) (* (/ kw kPeriodW) kStepW)) kWindowPixelPitch)))))))
+    (return @22 places))
+  (function @89 device "unsigned int" shared_word
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) from)
     (return @1 (* (reinterpret_cast (pointer (const "unsigned int")) from))))
-  (function @77 constexpr int half_pixels
-    (comment "Pixels from the first half of a product's positions to the second one.")
-    (argument int pitch)
-    (return @1 (? (== kPart kInstructionK) (* kHalf kApart) (* (* (/ kHalf kPart) kPartRows) pitch))))
-  (function @82 device void round_words
+  (function @94 device void round_words
     (comment "Rounds the first words of a fragment, which the stage has as they lie in memory.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 4)) words)
     (argument (const int) count)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i count) (++ i)
       (do @3 (= (at words i) (call operand (at words i))))))
-  (function @90 device void load_rows
+  (function @102 device void load_rows
     (comment "Loads an A fragment: 16 input channels by the positions of a product.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 4)) a)
@@ -1363,53 +1390,90 @@
           (then
             (do @8 (call round_words a 4)))))
       (else
-        (do @11 (call matrix_load_x4_transposed a from)))))
-  (function @106 device void load_columns
+        (if_constexpr @10 kWholeRows
+          (then
+            (do @11 (call matrix_load_x4 a from)))
+          (else
+            (do @13 (call matrix_load_x4_transposed a from)))))))
+  (function @121 device "unsigned int" pair_at
+    (comment "Two elements of a row that are a stride apart, as a word: the first one is in the word at `from`. Words of both at")
+    (comment "multiples of 8 bytes are one load, which has no bank conflicts.")
+    (attributes "__forceinline__")
+    (argument (pointer (const "unsigned char")) from)
+    (argument bool is_odd)
+    (argument (const bool) is_aligned)
+    (if_constexpr @1 (== P::stride_w 1)
+      (then
+        (return @2 (? is_odd (| (>> (call shared_word from) 16) (<< (call shared_word (+ from 4)) 16)) (call shared_word from)))))
+    (declare @4 uint2 words)
+    (if @5 (&& (== P::stride_w 2) is_aligned)
+      (then
+        (do @6 (= words (* (reinterpret_cast (pointer (const uint2)) from)))))
+      (else
+        (do @8 (= words (call make_uint2 (call shared_word from) (call shared_word (+ from (* P::stride_w kElementBytes))))))))
+    (return @10 (? is_odd (call high_halves (. words x) (. words y)) (call low_halves (. words x) (. words y)))))
+  (function @134 constexpr bool is_aligned_column
+    (comment "Whether that is so of a warp's column of taps.")
+    (argument int column)
+    (return @1 (&& (&& (== P::warps_taps 1) (== (% kWindowPitch 2) 0)) (== (% (/ (+ (* column P::dilation_w) kRowShift) 2) 2) 0))))
+  (function @139 device void load_columns
     (comment "Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 4)) b)
     (argument (pointer (const "unsigned char")) from)
-    (if_constexpr @1 (== P::type kWgmmaTf32)
+    (argument bool is_odd)
+    (argument (const bool) is_aligned)
+    (if_constexpr @2 kWholeRows
       (then
-        (declare_constexpr @2 int kNextHalf (* (call half_pixels kWindowPitch) kWindowPixelPitch))
-        (do @3 (= (at b 0) (call shared_word from)))
-        (do @4 (= (at b 1) (call shared_word (+ from kNextHalf))))
-        (if @5 (> kWarpOutTiles 1)
+        (declare_constexpr @3 int kNextHalf (* (call half_pixels kWindowPitch) kWindowPixelPitch))
+        (do @4 (= (at b 0) (call pair_at from is_odd is_aligned)))
+        (do @5 (= (at b 1) (call pair_at (+ from kNextHalf) is_odd is_aligned)))
+        (if @6 (> kWarpOutTiles 1)
           (then
-            (do @6 (= (at b 2) (call shared_word (+ from (* 2 kWindowUnitPitch)))))
-            (do @7 (= (at b 3) (call shared_word (+ from (+ kNextHalf (* 2 kWindowUnitPitch)))))))))
+            (do @7 (= (at b 2) (call pair_at (+ from kWindowUnitPitch) is_odd is_aligned)))
+            (do @8 (= (at b 3) (call pair_at (+ from (+ kNextHalf kWindowUnitPitch)) is_odd is_aligned))))))
       (else
-        (if_constexpr @9 (> kWarpOutTiles 1)
+        (if_constexpr @10 (== P::type kWgmmaTf32)
           (then
-            (do @10 (call matrix_load_x4_transposed b from)))
+            (declare_constexpr @11 int kNextHalf (* (call half_pixels kWindowPitch) kWindowPixelPitch))
+            (do @12 (= (at b 0) (call shared_word from)))
+            (do @13 (= (at b 1) (call shared_word (+ from kNextHalf))))
+            (if @14 (> kWarpOutTiles 1)
+              (then
+                (do @15 (= (at b 2) (call shared_word (+ from (* 2 kWindowUnitPitch)))))
+                (do @16 (= (at b 3) (call shared_word (+ from (+ kNextHalf (* 2 kWindowUnitPitch)))))))))
           (else
-            (declare @12 (array "unsigned int" 2) one)
-            (do @13 (call matrix_load_x2_transposed one from))
-            (do @14 (= (at b 0) (at one 0)))
-            (do @15 (= (at b 1) (at one 1))))))))
-  (function @126 constexpr int steps_of_tap
+            (if_constexpr @18 (> kWarpOutTiles 1)
+              (then
+                (do @19 (call matrix_load_x4_transposed b from)))
+              (else
+                (declare @21 (array "unsigned int" 2) one)
+                (do @22 (call matrix_load_x2_transposed one from))
+                (do @23 (= (at b 0) (at one 0)))
+                (do @24 (= (at b 1) (at one 1))))))))))
+  (function @168 constexpr int steps_of_tap
     (comment "By how many rows (or columns) of its plane an inner tap is moved.")
     (argument int inner)
     (return @1 (* (/ inner kInnerPeriod) kInnerStep)))
-  (function @130 constexpr int load_of
+  (function @172 constexpr int load_of
     (comment "What an inner tap reads for a step of a strip, as a number of the strip's loads for one outer tap.")
     (argument int step)
     (argument int inner)
     (return @1 (+ (+ (* (% inner kInnerPeriod) kPlaneLoads) step) (call steps_of_tap inner))))
-  (function @134 constexpr bool is_new
+  (function @176 constexpr bool is_new
     (comment "Whether no step before reads it: the next tap of the plane did, kInnerStep steps ago.")
     (argument int step)
     (argument int inner)
     (return @1 (|| (< step kInnerStep) (>= (+ inner kInnerPeriod) kInnerTaps))))
-  (function @139 constexpr int offset_of_load
+  (function @181 constexpr int offset_of_load
     (comment "Bytes from the warp's first inner tap at the strip's first step to an inner tap at a step, and of along_row from the")
     (comment "first outer tap to another one.")
     (argument int step)
     (argument int inner)
     (argument int outer)
-    (return @1 (? P::along_row (* (+ (+ (+ (+ (* (% outer kPeriodH) (* kPlanesW kPlanePixels)) (* (* (/ outer kPeriodH) kStepH) kWindowPitch)) (* (% inner kPeriodW) kPlanePixels)) step) (call steps_of_tap inner)) kWindowPixelPitch) (* (+ (* (% inner kPeriodH) (* kPlanesW kPlanePixels)) (* (+ step (call steps_of_tap inner)) kWindowPitch)) kWindowPixelPitch))))
-  (constant @147 int kInputStep (? P::along_row 1 kInputPitch))
-  (function @151 constexpr bool is_summed_row
+    (return @1 (? P::along_row (* (+ (+ (+ (+ (* (% outer kPeriodH) (* kPlanesW kPlanePixels)) (* (* (/ outer kPeriodH) kStepH) kWindowPitch)) (* (% inner kPeriodW) kPlanePixels)) step) (call steps_of_tap inner)) kWindowPixelPitch) (* (+ (* (% inner kPeriodH) (* kColumnPlanes kPlanePixels)) (* (+ step (call steps_of_tap inner)) kWindowPitch)) kWindowPixelPitch))))
+  (constant @190 int kInputStep (? P::along_row 1 kInputPitch))
+  (function @194 constexpr bool is_summed_row
     (comment "Whether the sums of grad_y take what a load of the strip brings, by its number among those of an outer tap: the rows")
     (comment "of the kernel from the padding on, as many as the stride, read each row of grad_y once.")
     (argument int load)
@@ -1417,12 +1481,12 @@
     (declare @2 (const int) row (+ plane (* (/ (- (- (+ P::padding_h kPeriodH) 1) plane) kPeriodH) kPeriodH)))
     (declare @3 (const int) step (- (% load kPlaneLoads) (call steps_of_tap row)))
     (return @4 (&& (&& (&& P::sums_bias (! P::along_row)) (>= step 0)) (< step P::strip))))
-  (function @158 device bool is_summed_column
+  (function @201 device bool is_summed_column
     (comment "The same of the kernel's columns.")
     (attributes "__forceinline__")
     (argument int kw)
     (return @1 (&& (>= kw P::padding_w) (< kw (+ P::padding_w P::stride_w)))))
-  (function @163 device void sum_columns
+  (function @206 device void sum_columns
     (comment "Adds up loaded B fragments.")
     (attributes "__forceinline__")
     (argument (reference BiasAccumulators) sums)
@@ -1437,7 +1501,7 @@
             (declare_constexpr @9 "unsigned int" kOnes (? (== P::type kWgmmaF16) 0x3c003c00 0x3f803f80))
             (declare @10 (array (const "unsigned int") 4) ones (init kOnes kOnes kOnes kOnes))
             (do @11 (call multiply_add (at (at sums part) tile) ones words)))))))
-  (function @181 device void add_sums
+  (function @224 device void add_sums
     (comment "Adds a strip's sums to the totals.")
     (attributes "__forceinline__")
     (argument (reference BiasTotals) totals)
@@ -1445,7 +1509,7 @@
     (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile kWarpOutTiles) (++ tile)
       (for @4 (pragma "unroll") (declare @4 int i 0) (< i (? (== P::type kWgmmaTf32) 1 2)) (++ i)
         (do @5 (+= (at (at totals tile) i) (? kSplit (call with_low (at (at (at sums 0) tile) i) (at (at (at sums (- kParts 1)) tile) i)) (at (at (at sums 0) tile) i)))))))
-  (function @192 device void multiply_tap
+  (function @235 device void multiply_tap
     (comment "Adds the products of a tap at one step.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1462,7 +1526,7 @@
           (for @14 (pragma "unroll") (declare @14 int tile 0) (< tile kWarpInTiles) (++ tile)
             (do @15 (call multiply_add (at (at (at (at acc (- kParts 1)) tap) tile) out_tile) (at (at a (- kParts 1)) tile) high))
             (do @16 (call multiply_add (at (at (at (at acc (- kParts 1)) tap) tile) out_tile) (at (at a 0) tile) low)))))))
-  (function @215 device void multiply_strip
+  (function @258 device void multiply_strip
     (comment "Adds the products of a strip of a stage, which begins at `stage`.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1493,19 +1557,19 @@
             (then
               (for @31 (pragma "unroll") (declare @31 int part 0) (< part kParts) (++ part)
                 (for @33 (pragma "unroll") (declare @33 int two 0) (< two kWarpOutLoads) (++ two)
-                  (do @34 (call load_columns (at (at (at b load) part) two) (+ (+ window (at (. places window) (? P::along_row 0 outer))) (+ (+ (* part kWindowPartBytes) (call offset_of_load step inner outer)) (* two (* (/ 16 kVector) kWindowUnitPitch))))))))
-              (if @39 (&& (&& (call is_summed_row load) (. places sums)) (call is_summed_column (+ (. places first_kw) outer)))
+                  (do @34 (call load_columns (at (at (at b load) part) two) (+ (+ window (at (. places window) (? P::along_row 0 outer))) (+ (+ (* part kWindowPartBytes) (call offset_of_load step inner outer)) (* two (* (/ 16 kVector) kWindowUnitPitch)))) (&& kWholeRows (at (. places is_odd) (? P::along_row 0 outer))) (call is_aligned_column outer)))))
+              (if @41 (&& (&& (call is_summed_row load) (. places sums)) (call is_summed_column (+ (. places first_kw) outer)))
                 (then
-                  (do @40 (call sum_columns sums (at b load)))))
-              (if_constexpr @42 kPlanar
+                  (do @42 (call sum_columns sums (at b load)))))
+              (if_constexpr @44 (&& kPlanar (! kWholeRows))
                 (then
-                  (for @44 (pragma "unroll") (declare @44 int two 0) (< two kWarpOutLoads) (++ two)
-                    (do @45 (call round_words (at (at (at b load) 0) two) (? (> kWarpOutTiles 1) 4 2))))))))
-          (declare @49 (const int) tap (? P::along_row (+ (* outer kWarpTapsW) inner) (+ (* inner kWarpTapsW) outer)))
-          (do @50 (call multiply_tap acc tap (at a step) (at b load))))))
-    (if_constexpr @54 P::sums_bias
+                  (for @46 (pragma "unroll") (declare @46 int two 0) (< two kWarpOutLoads) (++ two)
+                    (do @47 (call round_words (at (at (at b load) 0) two) (? (> kWarpOutTiles 1) 4 2))))))))
+          (declare @51 (const int) tap (? P::along_row (+ (* outer kWarpTapsW) inner) (+ (* inner kWarpTapsW) outer)))
+          (do @52 (call multiply_tap acc tap (at a step) (at b load))))))
+    (if_constexpr @56 P::sums_bias
       (then
-        (do @55 (call add_sums bias_totals sums)))))
+        (do @57 (call add_sums bias_totals sums)))))
   (file "mma_grad_weight.cu")
   (section @45 "Epilogue")
   (file "grad_weight/scales.h")
@@ -2028,8 +2092,8 @@
     (blank @20)
     (declare @22 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @23 (const int) thread (. threadIdx x))
-    (comment @24 "Of the unsigned index: signed divisions take more instructions and registers.")
-    (declare @25 (const int) lane (% (. threadIdx x) 32))
+    (comment @24 "Signed divisions take more instructions and registers. ptxas spills split values without those of the lane.")
+    (declare @25 (const int) lane (? kSplit (% thread 32) (% (. threadIdx x) 32)))
     (declare @26 (const int) warp (/ (. threadIdx x) 32))
     (declare @27 (const int) warp_k (% warp P::warps_k))
     (declare @28 (const int) warp_taps (% (/ warp P::warps_k) P::warps_taps))
