@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -41,6 +42,13 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+/// The words between braces before a colon; nothing where there is none. Names may hold colons, so the head ends with a
+/// colon and a blank.
+std::optional<std::vector<std::string_view>> head_of(std::string_view inside) {
+  const std::size_t colon = inside.find(": ");
+  return colon == inside.npos ? std::nullopt : std::optional(words_of(inside.substr(0, colon)));
+}
+
 /// What stands between braces; nothing where that is text.
 std::optional<CommentPart> hole(std::string_view inside) {
   CommentPart part;
@@ -56,14 +64,20 @@ std::optional<CommentPart> hole(std::string_view inside) {
     part.last = words[2];
     return part;
   }
-  // Names may hold colons, so the head ends with a colon and a blank.
-  const std::size_t colon = inside.find(": ");
-  if (!inside.starts_with("for ") || colon == inside.npos) {
+  const std::optional<std::vector<std::string_view>> words = head_of(inside);
+  if (!words || words->size() < 2) {
     return std::nullopt;
   }
-  const std::vector<std::string_view> head = words_of(inside.substr(0, colon));
+  const std::vector<std::string_view>& head = *words;
+  part.body = parts_of_comment(inside.substr(inside.find(": ") + 2));
+  part.negated = head.size() == 3 && head[0] == "if" && head[1] == "not";
+  if (is_name(head.back()) && ((head.size() == 2 && (head[0] == "if" || head[0] == "with")) || part.negated)) {
+    part.kind = head[0] == "with" ? Kind::kWith : Kind::kIf;
+    part.text = head.back();
+    return part;
+  }
   part.kind = Kind::kRepeat;
-  if (head.size() < 4 || head.size() % 2 != 0 || !is_name(head[1])) {
+  if (head[0] != "for" || head.size() < 4 || head.size() % 2 != 0 || !is_name(head[1])) {
     return std::nullopt;
   }
   part.text = head[1];
@@ -77,11 +91,7 @@ std::optional<CommentPart> hole(std::string_view inside) {
     }
     *bound = head[i + 1];
   }
-  if (part.below.empty()) {
-    return std::nullopt;
-  }
-  part.body = parts_of_comment(inside.substr(colon + 2));
-  return part;
+  return part.below.empty() ? std::nullopt : std::optional(part);
 }
 
 void add_holes(const std::vector<CommentPart>& parts, std::vector<std::string>& bound, std::vector<std::string>& out) {
@@ -103,6 +113,11 @@ void add_holes(const std::vector<CommentPart>& parts, std::vector<std::string>& 
       bound.push_back(part.text);
       add_holes(part.body, bound, out);
       bound.pop_back();
+    } else {
+      if (part.kind == Kind::kIf) {
+        add(part.text);
+      }
+      add_holes(part.body, bound, out);
     }
   }
 }
@@ -131,9 +146,28 @@ std::vector<CommentPart> parts_of_comment(std::string_view text) {
   return parts;
 }
 
+std::string with_single_blanks(std::string_view text) {
+  std::string out;
+  for (const std::string_view word : words_of(text)) {
+    out += (out.empty() ? "" : " ") + std::string(word);
+  }
+  return out;
+}
+
 std::vector<std::string> holes_of(const std::vector<CommentPart>& parts) {
   std::vector<std::string> bound, out;
   add_holes(parts, bound, out);
+  return out;
+}
+
+std::vector<std::string> names_asked_for(const std::vector<CommentPart>& parts) {
+  std::vector<std::string> out;
+  for (const CommentPart& part : parts) {
+    if (part.kind == Kind::kWith) {
+      out.push_back(part.text);
+    }
+    std::ranges::move(names_asked_for(part.body), std::back_inserter(out));
+  }
   return out;
 }
 

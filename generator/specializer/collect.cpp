@@ -171,6 +171,9 @@ ResidualType Evaluator::spell_item(const Item& item, std::size_t order) {
   frame.function = &here;
   frame.scopes.emplace_back();
   frame_ = &frame;
+  for (const std::string& text : out.record != nullptr ? out.record->comment : out.alias->comment) {
+    out.comment.push_back(fill_holes(text));
+  }
   if (out.alias != nullptr) {
     out.type = spell(out.alias->type);
   } else {

@@ -87,7 +87,7 @@ bool drop_constant_arguments(Output& output, const Changes& changes) {
       continue;
     }
     std::vector<Residual> body = version.body;
-    if (!refold(body, values)) {
+    if (!refold(body, values, changes)) {
       continue;  // something has no value in C++ then: the compiler may say so
     }
     version.body = std::move(body);
@@ -104,7 +104,12 @@ bool drop_unused_arguments(Output& output) {
     for (Version& version : output.versions) {
       const std::map<std::string, std::vector<Term*>> calls = calls_in(output);
       const auto own = calls.find(version.name);
-      if (is_kernel(version) || own == calls.end()) {
+      if (is_kernel(version)) {
+        std::erase_if(version.arguments,
+                      [&](const auto& argument) { return !uses_variable(version.body, argument.id); });
+        continue;
+      }
+      if (own == calls.end()) {
         continue;
       }
       std::vector<std::size_t> places;

@@ -9,13 +9,30 @@ namespace {
 
 using ResidualKind = Residual::Kind;
 
-/// What is known of the records of a source: which members are named, and which records must stay as they are, since
+/// What is known of the records of a source: which members are read, and which records must stay as they are, since
 /// something besides member names depends on their fields.
 struct Uses {
   std::set<std::string> members;
   std::set<std::string> whole;
   bool unknown = false;  // a list of values whose type is not known
 };
+
+/// The type of the record that a statement only gives a member's value; null where it does more, or that isn't known.
+const Type* stored_to(const Residual& r) {
+  if (r.kind != ResidualKind::kExpression || r.terms[0].kind != Expression::Kind::kBinary || r.terms[0].text != "=") {
+    return nullptr;
+  }
+  const Term& to = r.terms[0].operands[0];
+  const bool is_plain = std::ranges::all_of(r.terms[0].operands, is_pure);
+  if (!is_plain || (to.kind != Expression::Kind::kMember && to.kind != Expression::Kind::kArrow)) {
+    return nullptr;
+  }
+  const Type* object = &to.operands[0].type;
+  if (to.kind == Expression::Kind::kArrow) {
+    object = object->element.empty() ? nullptr : object->element.data();
+  }
+  return object != nullptr && !object->name.empty() ? object : nullptr;
+}
 
 void add_uses(const Term& term, Uses& uses) {
   if (term.kind == Expression::Kind::kMember || term.kind == Expression::Kind::kArrow) {
@@ -48,6 +65,11 @@ bool is_array_of_scalars(const Type& type) {
 void add_uses(const std::vector<Residual>& body, Uses& uses) {
   for (const Residual& r : body) {
     uses.unknown = uses.unknown || r.kind == ResidualKind::kAsm;
+    if (stored_to(r) != nullptr) {
+      add_uses(r.terms[0].operands[0].operands[0], uses);
+      add_uses(r.terms[0].operands[1], uses);
+      continue;
+    }
     const bool is_array =
         r.kind == ResidualKind::kDeclare && r.type.kind == Type::Kind::kArray && is_array_of_scalars(r.type);
     for (const std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
@@ -78,6 +100,20 @@ void for_each_list(std::vector<Residual>& body, const Type& result, const std::s
     }
     for (std::vector<Residual>* inner : {&r.init, &r.body, &r.otherwise}) {
       for_each_list(*inner, result, record, visit);
+    }
+  }
+}
+
+/// Takes out the statements that give a record's field its value.
+void drop_stores(std::vector<Residual>& body, const std::string& record, const std::string& field) {
+  for (Residual& r : body) {
+    const Type* const type = stored_to(r);
+    if (type != nullptr && type->name == record && r.terms[0].operands[0].text == field) {
+      r = Residual();
+      r.kind = ResidualKind::kGone;
+    }
+    for (std::vector<Residual>* inner : {&r.init, &r.body, &r.otherwise}) {
+      drop_stores(*inner, record, field);
     }
   }
 }
@@ -115,6 +151,9 @@ bool drop_unused_fields(Output& output) {
             values.erase(values.begin() + static_cast<std::ptrdiff_t>(i));
           }
         });
+        for (Version& version : output.versions) {
+          drop_stores(version.body, type.record->name, type.fields[i].name);
+        }
         type.fields.erase(type.fields.begin() + static_cast<std::ptrdiff_t>(i));
         changed = true;
       }

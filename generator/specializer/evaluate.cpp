@@ -46,7 +46,8 @@ Result<Output> Evaluator::run(std::span<const WantedKernel> kernels) {
   if (error_) {
     return std::unexpected(*error_);
   }
-  while (drop_constant_arguments(output, changes_) || drop_unused_fields(output)) {
+  while (drop_constant_arguments(output, changes_) || drop_unused_fields(output) || drop_forwards(output) ||
+         drop_arrays_of_one(output, changes_)) {
     do {  // what was computed for an argument alone goes with it
       for (Version& version : output.versions) {
         simplify(version.body, version.arguments, changes_);
@@ -57,6 +58,7 @@ Result<Output> Evaluator::run(std::span<const WantedKernel> kernels) {
     rename_shadowing(version.body, version.arguments);
   }
   name_constants(output);
+  settle_comments(output);
   return output;
 }
 

@@ -70,9 +70,6 @@ Term Evaluator::evaluate_call(const Expression& e) {
   }
   const bool all_static = std::ranges::all_of(arguments, [](const Term& a) { return a.value.has_value(); });
   if (const Function* function = globals_.function(e.text)) {
-    if (probing_) {
-      return node(Kind::kCall, e.text, resolve(function->type), {});
-    }
     if (function->kind == Function::Kind::kConstexpr && all_static) {
       std::vector<Value> values;
       for (const Term& argument : arguments) {
@@ -84,6 +81,9 @@ Term Evaluator::evaluate_call(const Expression& e) {
         return literal({});
       }
       return literal(*value);
+    }
+    if (probing_) {
+      return node(Kind::kCall, e.text, resolve(function->type), {});
     }
     const std::size_t made = specialise(*function, arguments);
     if (error_) {

@@ -1,6 +1,7 @@
 // Part of `evaluate`: comments' holes (comment.h), filled with what is static.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "generator/specializer/evaluate.h"
@@ -19,7 +20,9 @@ std::string text_of(const Value& value) {
 }  // namespace
 
 std::string Evaluator::fill_holes(std::string_view text) {
-  return fill(parts_of_comment(text));
+  const std::vector<CommentPart> parts = parts_of_comment(text);
+  const bool has_alternatives = std::ranges::find(parts, CommentPart::Kind::kIf, &CommentPart::kind) != parts.end();
+  return has_alternatives ? with_single_blanks(fill(parts)) : fill(parts);
 }
 
 /// What a name stands for; an error where that isn't static.
@@ -59,6 +62,11 @@ std::string Evaluator::fill(const std::vector<CommentPart>& parts) {
     } else if (part.kind == CommentPart::Kind::kRange) {
       const std::int64_t first = comment_number(part.text), last = comment_number(part.last);
       out += first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
+    } else if (part.kind == CommentPart::Kind::kIf) {
+      const Value* const value = comment_value(part.text);
+      out += value != nullptr && is_true(*value) != part.negated ? fill(part.body) : "";
+    } else if (part.kind == CommentPart::Kind::kWith) {
+      out += fmt::format("{{with {}: {}}}", part.text, fill(part.body));  // until settle_comments() knows
     } else {
       const std::int64_t from = comment_number(part.from), below = comment_number(part.below);
       const std::int64_t step = comment_number(part.step);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "generator/specializer/builtins.h"
 #include "generator/specializer/evaluate.h"
@@ -34,9 +35,18 @@ bool changes(const Globals& globals, const Expression& e, std::string_view name)
   return here || std::ranges::any_of(e.operands, [&](const Expression& x) { return changes(globals, x, name); });
 }
 
-bool mentions(const Expression& e, std::string_view name) {
-  return (e.kind == Expression::Kind::kName && e.text == name) ||
-         std::ranges::any_of(e.operands, [&](const Expression& x) { return mentions(x, name); });
+/// Whether a reference that is bound to the expression may be one to the variable. To an element whose index names the
+/// variable it is not, nor to a sum with it.
+bool may_be_bound(const Expression& e, std::string_view name) {
+  using Kind = Expression::Kind;
+  if (e.kind == Kind::kBinary && e.text != "," && precedence_of(e.text) != precedence::kAssignment) {
+    return false;
+  }
+  if (e.kind == Kind::kIndex || e.kind == Kind::kMember || e.kind == Kind::kArrow) {
+    return may_be_bound(e.operands[0], name);
+  }
+  return (e.kind == Kind::kName && e.text == name) ||
+         std::ranges::any_of(e.operands, [&](const Expression& x) { return may_be_bound(x, name); });
 }
 
 /// Whether statements of a loop's body change its variable, or may bind a reference to it.
@@ -47,18 +57,9 @@ bool change(const Globals& globals, const std::vector<Statement>& body, std::str
     };
     return s.kind == Statement::Kind::kAsm ||
            (s.kind == Statement::Kind::kDeclare && s.type.kind == Type::Kind::kReference &&
-            std::ranges::any_of(s.expressions, [&](const Expression& e) { return mentions(e, name); })) ||
+            std::ranges::any_of(s.expressions, [&](const Expression& e) { return may_be_bound(e, name); })) ||
            any(s.expressions) || any(s.condition) || any(s.step) || change(globals, s.init, name) ||
            change(globals, s.body, name) || change(globals, s.otherwise, name);
-  });
-}
-
-/// Whether statements leave the loop that they are the body of, or its turn.
-bool leave(const std::vector<Statement>& body) {
-  return std::ranges::any_of(body, [&](const Statement& s) {
-    const bool is_loop = s.kind == Statement::Kind::kFor || s.kind == Statement::Kind::kWhile;
-    return s.kind == Statement::Kind::kBreak || s.kind == Statement::Kind::kContinue ||
-           (!is_loop && (leave(s.body) || leave(s.otherwise)));
   });
 }
 
@@ -102,7 +103,7 @@ std::optional<__int128> greatest_below(const Term& condition, int id) {
 
 /// Whether a loop that is not marked runs once or never, by static bounds: then it needs no loop.
 bool Evaluator::runs_at_most_once(const Statement& s) {
-  if (!counts(s) || leave(s.body) || change(globals_, s.body, s.init[0].name)) {
+  if (!counts(s) || change(globals_, s.body, s.init[0].name)) {
     return false;
   }
   std::vector<Residual> nothing;
@@ -229,8 +230,15 @@ void Evaluator::evaluate_loop(const Statement& s, std::vector<Residual>& out) {
     return;
   }
   if (runs_at_most_once(s)) {
-    evaluate_unrolled(s, out, 1);
-    return;
+    // What leaves the loop may be in branches that are not taken.
+    const Changes changes = leaves_loop(s.body) ? changes_ : Changes();
+    std::vector<Residual> once;
+    evaluate_unrolled(s, once, 1);
+    if (!leaves_loop(once)) {
+      std::ranges::move(once, std::back_inserter(out));
+      return;
+    }
+    changes_ = changes;
   }
   frame_->scopes.emplace_back();
   Residual r = make(s.kind == Statement::Kind::kFor ? Residual::Kind::kFor : Residual::Kind::kWhile, s);

@@ -1,5 +1,6 @@
 #include "generator/specializer/fold.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -269,6 +270,13 @@ Term fold_address(std::string_view op, Term a, Term b) {
   return node(Kind::kBinary, op, type, std::move(operands));
 }
 
+/// Whether a term is among the operands of a chain of this operator.
+bool is_in_chain(std::string_view op, const Term& chain, const Term& term) {
+  return is_same(chain, term) || (is_binary(chain, op) && std::ranges::any_of(chain.operands, [&](const Term& part) {
+                                    return is_in_chain(op, part, term);
+                                  }));
+}
+
 Result<Term> fold_logical(std::string_view op, Term a, Term b) {
   const bool decides = op == "||";  // the value of one operand that decides
   const auto decided = literal(Value{Scalar::kBool, decides ? 1u : 0u, 0});
@@ -282,6 +290,9 @@ Result<Term> fold_logical(std::string_view op, Term a, Term b) {
     if (is_pure(a)) {
       return decided;
     }
+  }
+  if (is_pure(a) && is_in_chain(op, a, b)) {
+    return to_bool(std::move(a));
   }
   return keep(op, Scalar::kBool, std::move(a), std::move(b));
 }
@@ -309,6 +320,10 @@ Result<Term> fold_unary(std::string_view op, Term operand) {
   if (op == "!" && operand.kind == Kind::kUnary && operand.text == "!" && operand.operands[0].scalar == Scalar::kBool) {
     Term inner = std::move(operand.operands[0]);
     return inner;
+  }
+  if (op == "!" && operand.kind == Kind::kBinary && (operand.text == "==" || operand.text == "!=")) {
+    operand.text = operand.text == "==" ? "!=" : "==";
+    return operand;
   }
   Type type;
   if (op == "!") {
@@ -355,6 +370,9 @@ Result<Term> fold_binary(std::string_view op, Term a, Term b) {
   if (is_comparison(op)) {
     if (const std::optional<bool> known = compare_ranges(op, type, a, b)) {
       return literal(Value{Scalar::kBool, *known ? 1u : 0u, 0});
+    }
+    if (a.scalar == Scalar::kBool && (op == "==" || op == "!=") && (is_value(b, 0) || is_value(b, 1))) {
+      return is_value(b, 1) == (op == "==") ? std::move(a) : fold_unary("!", std::move(a));
     }
     // What is known stands behind: `left > 0`, not `0 < left`.
     const bool swaps = a.value.has_value();

@@ -417,12 +417,12 @@ class SourcePrinter {
       begin_item(type.order, type.alias != nullptr);
       if (type.alias != nullptr) {
         const int line = line_of(type.alias->place);
-        printer_.comment(type.alias->comment, line);
+        printer_.comment(type.comment, line);
         printer_.line(fmt::format("using {} = {};", type.alias->name, text_of_type(type.type)), line);
         continue;
       }
       const int line = line_of(type.record->place);
-      printer_.comment(type.record->comment, line);
+      printer_.comment(type.comment, line);
       const std::string& attribute = type.record->attribute;
       printer_.line(fmt::format("struct {}{}{} {{", attribute, attribute.empty() ? "" : " ", type.record->name), line);
       for (const Field& field : type.fields) {

@@ -14,8 +14,8 @@ using TermsById = std::map<int, Term>;
 /// The term with `values` for the variables of these ids. Errors: as the folder's.
 [[nodiscard]] Result<Term> refold(const Term& term, const TermsById& values);
 
-/// The same in statements. Branches that aren't taken and constants that have become numbers go. Errors: as the
-/// folder's; then the statements are in no order.
-[[nodiscard]] Result<void> refold(std::vector<Residual>& body, TermsById values);
+/// The same in statements. Branches that aren't taken, loops that run once or never and constants that have become
+/// numbers go. Errors: as the folder's; then the statements are in no order.
+[[nodiscard]] Result<void> refold(std::vector<Residual>& body, TermsById values, const Changes& changes);
 
 }  // namespace convtgen

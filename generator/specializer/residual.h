@@ -1,6 +1,7 @@
 // The output before it is text: functions as trees of statements and terms, what they use, and the whole source.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <span>
@@ -76,6 +77,7 @@ struct ResidualType {
   const Record* record = nullptr;  // or
   const Alias* alias = nullptr;
   std::size_t order = 0;
+  std::vector<std::string> comment;
   Type type;                  // of the alias
   std::vector<Field> fields;  // of the record; types as the output spells them
 };
@@ -139,6 +141,13 @@ bool drop_unused_arguments(Output& output);
 /// Takes out of the records what no function reads. True if there was any: then functions may compute it in vain.
 bool drop_unused_fields(Output& output);
 
+/// Takes out functions that only call another one with their own arguments. True if there was any.
+bool drop_forwards(Output& output);
+
+/// Makes of local arrays of one element that element. What changes them is counted as more than one change. True if
+/// there was any.
+bool drop_arrays_of_one(Output& output, Changes& changes);
+
 /// Chooses which of the template's constants the source declares and names; the others become numbers.
 void name_constants(Output& output);
 /// Constants that say where something lies, or how much room it takes, in bytes.
@@ -157,8 +166,22 @@ void add_names_used(const Type& type, std::set<std::string>& names);
 /// Whether control never gets past this statement, in straight code.
 [[nodiscard]] bool leaves_function(const Residual& statement);
 
+/// Whether statements leave the loop that they are the body of, or its turn.
+template <typename AStatement>
+[[nodiscard]] bool leaves_loop(const std::vector<AStatement>& body) {
+  using Kind = AStatement::Kind;
+  return std::ranges::any_of(body, [](const AStatement& s) {
+    const bool is_loop = s.kind == Kind::kFor || s.kind == Kind::kWhile;
+    return s.kind == Kind::kBreak || s.kind == Kind::kContinue ||
+           (!is_loop && (leaves_loop(s.body) || leaves_loop(s.otherwise)));
+  });
+}
+
 /// Whether a variable is named anywhere in these statements.
 [[nodiscard]] bool uses_variable(const std::vector<Residual>& body, int id);
+
+/// Decides what the comments above functions and structs say only with a name: `{with name: ...}`.
+void settle_comments(Output& output);
 
 /// Source text with, for each of its lines, the template's line or 0.
 struct Text {

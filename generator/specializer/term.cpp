@@ -60,6 +60,13 @@ bool is_pure(const Term& term) {
   return !changes && std::ranges::all_of(term.operands, is_pure);
 }
 
+bool is_same(const Term& a, const Term& b) {
+  const bool same_value =
+      a.value.has_value() == b.value.has_value() && (!a.value || literal_text(*a.value) == literal_text(*b.value));
+  return a.kind == b.kind && a.text == b.text && a.id == b.id && same_value && a.written == b.written &&
+         std::ranges::equal(a.operands, b.operands, is_same);
+}
+
 int precedence_of(std::string_view op) {
   if (op == "*" || op == "/" || op == "%") {
     return 13;

@@ -49,6 +49,9 @@ inline constexpr int kPrimary = 16, kPostfix = 15, kUnary = 14, kConditional = 3
 /// Whether nothing changes when the term is not evaluated.
 [[nodiscard]] bool is_pure(const Term& term);
 
+/// Whether two terms are the same expression, with the same variables. They have the same value where they are pure.
+[[nodiscard]] bool is_same(const Term& a, const Term& b);
+
 /// Binding strength of a term's outermost operator, as C++ ranks them: 16 for a name, 1 for a comma.
 [[nodiscard]] int precedence_of(const Term& term);
 /// Of a binary operator.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "generator/program/comment.h"
 #include "generator/templatec/expressions.h"
 #include "generator/templatec/statements.h"
 
@@ -133,6 +134,20 @@ void check_kernel_parameter(const Context& context, const clang::ParmVarDecl& pa
   }
 }
 
+/// A comment asks for names of what it stands above: parameters or fields.
+template <typename Named>
+void check_names_asked_for(const Context& context, const clang::Decl& declaration,
+                           const std::vector<std::string>& comment, const std::vector<Named>& all) {
+  for (const std::string& line : comment) {
+    for (const std::string& name : names_asked_for(parts_of_comment(line))) {
+      if (std::ranges::find(all, name, &Named::name) == all.end()) {
+        context.error(declaration.getLocation(),
+                      fmt::format("the comment's {{with {}: ...}} names nothing here", name));
+      }
+    }
+  }
+}
+
 std::optional<Item> build_function(Context& context, const clang::FunctionDecl& function) {
   if (context.is_printed_primitive(function)) {
     return build_printed(context, function);
@@ -194,6 +209,7 @@ std::optional<Item> build_function(Context& context, const clang::FunctionDecl& 
   if (const Comment* comment = context.layout.left_over(position_of(context.sources, begin), body_begin)) {
     context.error(context.layout.location_of(comment->begin), "a comment in a signature would be lost; put it above");
   }
+  check_names_asked_for(context, function, result.comment, result.arguments);
   result.body = build_body(context, function, result.place.line);
   return result;
 }
@@ -243,6 +259,7 @@ std::optional<Item> build_record(Context& context, const clang::CXXRecordDecl& r
     }
     result.fields.push_back({build_type(context, *field), field->getName().str(), trail_of(context, *field)});
   }
+  check_names_asked_for(context, record, result.comment, result.fields);
   return result;
 }
 

@@ -103,6 +103,9 @@ class BodyBuilder {
 
   /// A hole must name something static that is visible where the comment stands.
   void check_holes(const Comment& comment) const {
+    if (!names_asked_for(parts_of_comment(comment.text)).empty()) {
+      context_.error(context_.layout.location_of(comment.begin), "{with ...} stands above functions and structs only");
+    }
     for (const std::string& name : holes_of(parts_of_comment(comment.text))) {
       if (!may_be_static(name)) {
         context_.error(context_.layout.location_of(comment.begin),
@@ -467,6 +470,16 @@ std::vector<std::string> description_of(Context& context, const clang::Decl& dec
     }
   }
   lines.erase(std::ranges::find(lines, ""), lines.end());
+  // What has alternatives is laid out when one of them is chosen.
+  std::string text;
+  for (const std::string& line : lines) {
+    text += (text.empty() ? "" : " ") + line;
+  }
+  if (std::ranges::any_of(parts_of_comment(text), [](const CommentPart& part) {
+        return part.kind == CommentPart::Kind::kIf || part.kind == CommentPart::Kind::kWith;
+      })) {
+    lines = {std::move(text)};
+  }
   return lines;
 }
 

@@ -49,7 +49,7 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   parity ^= stage == 0 ? 1 : 0;
 }
 
-// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+// Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.
 __device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is_done) {
   __syncwarp();
   if (is_done && threadIdx.x % 32 == 0) {

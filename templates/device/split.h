@@ -55,7 +55,7 @@ __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int
   return floats_to_half2(fmaf(half_to_float(static_cast<unsigned short>(high & 0xffffu)), -kLowScale, a * kLowScale),
                          fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -kLowScale, b * kLowScale));
 }
-// With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
+// {with nonzero: With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.}
 __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale, bool nonzero) {
   unsigned int high = floats_to_half2(a * scale, b * scale);
   if (nonzero) {

@@ -1,5 +1,5 @@
 (program direct
-  (digest "788696b2574942ce76732ff6e0f506e3e33b076d96d80b6f053ed3f56fa89509")
+  (digest "0205d1b0848a1ff5ac5995128bcbb67fff33ee242ef99ae14b98fc0dd29a234e")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -283,8 +283,7 @@
       (else
         (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
   (function @21 device void stage_element
-    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it")
-    (comment "later. `legal` is any address of the elements that may be read.")
+    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
     (attributes "__forceinline__")
     (argument (pointer P::Sum) to)
     (argument (pointer (const P::Element)) from)

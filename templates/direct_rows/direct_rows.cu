@@ -117,7 +117,8 @@ __device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool 
 }
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
-// `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
+// `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are
+// the first staged.
 __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Element* __restrict__ x, int channels,
                                             int first_row, const int first_column, const int in_h, const int in_w) {
   constexpr int kStaged = kStagedRows * kStagedColumns;
@@ -183,7 +184,7 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 }
 
 // Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
-// those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
+// those of the tile's first group, first_out the tile's first channel in it{with channels: , of `channels` from there}.
 __device__ __forceinline__ void stage_weights(Sum* __restrict__ weights, const Element* __restrict__ weight,
                                               const int first_out, int channels) {
 #pragma unroll 8

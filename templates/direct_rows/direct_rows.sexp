@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "f7cf0744f8c175192313d4005f070f6c9d9c4e17d3b3053105f247d6603e4267")
+  (digest "29c1da6dee1b92d779520573c3b3bac70f2e0224cf83664f77eee4359b994c44")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -283,8 +283,7 @@
       (else
         (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
   (function @21 device void stage_element
-    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it")
-    (comment "later. `legal` is any address of the elements that may be read.")
+    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
     (attributes "__forceinline__")
     (argument (pointer P::Sum) to)
     (argument (pointer (const P::Element)) from)
@@ -314,9 +313,8 @@
         (declare @8 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
         (for @10 (pragma "unroll") (declare @10 int k 0) (< k 4) (+= k 2)
           (do @11 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))
-  (function @121 device void stage_input
-    (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.")
-    (comment "`x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.")
+  (function @122 device void stage_input
+    (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end. `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first staged.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) planes)
     (argument (restrict (pointer (const Element))) x)
@@ -367,16 +365,15 @@
               (declare @48 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
               (declare @50 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
               (do @52 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))
-  (constant @178 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @181 device int weight_place
+  (constant @179 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @182 device int weight_place
     (comment "Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @187 device void stage_weights
-    (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are")
-    (comment "those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.")
+  (function @188 device void stage_weights
+    (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are those of the tile's first group, first_out the tile's first channel in it{with channels: , of `channels` from there}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) weights)
     (argument (restrict (pointer (const Element))) weight)
@@ -392,10 +389,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @206 "Products")
-  (alias @209 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @207 "Products")
+  (alias @210 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @212 device void multiply_add
+  (function @213 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -406,7 +403,7 @@
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (declare @6 (const int) place (+ (? kOwnInputs (* channel kVectorStep) 0) (* column kColumnStep)))
         (do @7 (= (at (at acc channel) column) (call fma (at x place) weight (at (at acc channel) column)))))))
-  (section @224 "Epilogue")
+  (section @225 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -519,19 +516,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @229 device int skew_of
+  (function @230 device int skew_of
     (comment "How many elements behind the start of a vector of 16 bytes this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @235 Place
+  (record @236 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @240 device (pointer Element) run_start
+  (function @241 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -543,7 +540,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::out_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @250 device int run_length
+  (function @251 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -556,13 +553,13 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (record @263 Run
+  (record @264 Run
     (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
     (field int ends))
-  (function @268 device Run run_of
+  (function @269 device Run run_of
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Place)) place)
@@ -574,7 +571,7 @@
     (declare @4 (const int) head (? kSkewed (call min (% (- kVector (call skew_of start)) kVector) length) 0))
     (declare @5 (const int) vectors (/ (- length head) kVector))
     (return @6 (init start head vectors (- length (* vectors kVector)))))
-  (function @278 device void store_runs
+  (function @279 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -598,8 +595,8 @@
           (for @17 (pragma "unroll 1") (declare @17 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
             (declare @18 (const int) element (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector))))
             (do @19 (= (at (. of_run start) element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (constant @304 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
-  (function @307 device void fill_runs
+  (constant @305 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
+  (function @308 device void fill_runs
     (comment "Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -627,7 +624,7 @@
           (then
             (for @26 (pragma "unroll 1") (declare @26 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
               (do @27 (= (at (. of_run start) (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector)))) (call narrow value)))))))))
-  (function @342 device void store_pixels
+  (function @343 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -657,7 +654,7 @@
                       (do @22 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @24 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @376 device void store_exchanged
+  (function @377 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -697,8 +694,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @418 "Kernel")
-  (function @420 kernel void direct_rows
+  (section @419 "Kernel")
+  (function @421 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "53b4837cecaada5e9c7f7453114a4f4a7aa2752921c679ece0b168b18800f2ea")
+  (digest "0e39a1696e03aab5c956124b727a585b4bb066d1ed9e018904d9a3b0f3e4a4bd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -232,7 +232,7 @@
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @59 device SplitPair split_pair
-    (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
+    (comment "{with nonzero: With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.}")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
@@ -693,7 +693,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -866,8 +866,7 @@
     (argument int thread)
     (return @1 (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)))))
   (record @52 Copy
-    (comment "What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no")
-    (comment "part of the row is in the image), of `rows` where a warp has several.")
+    (comment "What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no part of the row is in the image){with rows: , of `rows` where a warp has several}.")
     (field int channel)
     (field (pointer (const Element)) from)
     (field int to)
@@ -916,7 +915,7 @@
     (argument (const int) in_w)
     (do @2 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarpsStep) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))
   (function @112 device void copy_rows
-    (comment "Issues a producer's copies of a k-block, of which the layer has so many `channels`.")
+    (comment "Issues a producer's copies of a k-block. {with channels: The layer has so many `channels` of it.}")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (reference (const Copy)) copy)
@@ -1113,20 +1112,20 @@
     (argument (pointer "unsigned long long") barrier)
     (argument "unsigned int" parity)
     (return @1 (== (call warp_uniform (? (call mbarrier_test barrier parity) 1 0)) 1)))
-  (record @177 Issued
-    (comment "How many stages are issued and not processed; the oldest, and its k-block; exponents that the one before `kept`.")
+  (record @178 Issued
+    (comment "How many stages are issued and not processed; the oldest, and its k-block{with kept: ; exponents that the one before `kept`}.")
     (field int stages)
     (field int oldest)
     (field "unsigned int" parity)
     (field int k_block)
     (field int kept))
-  (function @186 device int number_of
+  (function @187 device int number_of
     (comment "The i-th image of a thread whose first is this one.")
     (attributes "inline")
     (argument int first)
     (argument int i)
     (return @1 (+ first (* i (? kByImages (/ kProducers 32) 1)))))
-  (function @193 device void process_stage
+  (function @194 device void process_stage
     (comment "Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -1250,9 +1249,8 @@
     (attributes "inline")
     (argument int column)
     (return @1 (!= (& (>> kUsedFragments column) 1u) 0)))
-  (function @43 device void make_fragments
-    (comment "Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas")
-    (comment "cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.")
+  (function @44 device void make_fragments
+    (comment "Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas cannot merge them and copy again. {with is_read: Fragments that products may still read (`is_read`) depend on their old words.}")
     (attributes "__forceinline__")
     (argument (reference Fragments) a)
     (argument (reference (const Words)) words)
@@ -1264,14 +1262,14 @@
           (declare @4 (reference "unsigned int") word (at (at a (/ i 4)) (% i 4)))
           (do @5 (= word (| (at (at words (/ (% i 4) 2)) (+ (/ i 4) (* (% i 2) P::input_stride_w))) (? is_read (& word zero) (? (== (% i 2) 1) zero 0)))))
           (do @6 (call wgmma_pin_operand word))))))
-  (function @58 device "unsigned int" zero_after_wait
+  (function @59 device "unsigned int" zero_after_wait
     (comment "`zero` as it is known after a wait alone: a load brings it, which no assembler moves to before the wait. So")
     (comment "instructions that read the registers of products in flight at a k-block's beginning stay after the wait too.")
     (attributes "inline")
     (argument (pointer (const "unsigned char")) weights)
     (argument "unsigned int" zero)
     (return @1 (? (== kKBlocks 1) zero (& (* (reinterpret_cast (pointer (const "unsigned int")) weights)) zero))))
-  (function @65 device void load_words
+  (function @66 device void load_words
     (comment "Loads the words of a thread's positions of one staged row, for one k-step: high parts, or `low` ones.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
@@ -1287,7 +1285,7 @@
         (else
           (do @10 (= (at (at (at words 0) (/ i kLoadedColumns)) (% i kLoadedColumns)) (at row (+ (* (% i kLoadedColumns) kPixelPitch) (* (/ i kLoadedColumns) 2)))))
           (do @11 (= (at (at (at words 1) (/ i kLoadedColumns)) (% i kLoadedColumns)) (at row (+ (+ (* (% i kLoadedColumns) kPixelPitch) (* (/ i kLoadedColumns) 2)) 1))))))))
-  (function @85 device "unsigned int" word_of_all
+  (function @86 device "unsigned int" word_of_all
     (comment "Fake dependency: the arrive of a stage's release depends on these words, so it stays after their loads.")
     (attributes "__forceinline__")
     (argument (reference (const Words)) words)
@@ -1317,15 +1315,14 @@
   (constant @19 bool kBeginsIdle (&& (== P::promote_rows 0) (|| (|| (|| (! kHasTotals) (== kRowsTogether kRows)) kReleasesAtOnce) kHoldsPairs)))
   (constant @21 bool kEndsIdle (&& kProducersSplit (|| kBeginsIdle (! P::prefetch))))
   (constant @23 bool kClears (&& (&& (> P::promote_rows 0) (> P::stride_h 1)) (== kPhaseGroups 1)))
-  (record @29 ScaleState
-    (comment "What a thread's accumulators hold: `rows` of taps (0: the next products begin them), x's scale as `exponent`, in the")
-    (comment "lane's image; whether some were `promoted` to totals, of exponent `total` (without totals: the least so far).")
+  (record @30 ScaleState
+    (comment "What a thread's accumulators hold: {with rows: `rows` of taps (0: the next products begin them), }x's scale as `exponent`, in the lane's image{with promoted: ; whether some were `promoted` to totals}{with total: , of exponent `total` (without totals: the least so far)}.")
     (field int rows)
     (field int exponent)
     (field bool promoted)
     (field int total)
     (field (pointer float4) totals))
-  (function @40 device void drop_low_of_infinite
+  (function @41 device void drop_low_of_infinite
     (comment "Infinities have no low parts: where an accumulator of high parts isn't finite, it is the result.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1340,14 +1337,14 @@
         (for @15 (pragma "unroll") (declare @15 int i 0) (< i (* kPhaseSets kSetAccumulators)) (++ i)
           (declare @16 (reference float) low (call acc_at acc (+ (* kPhaseSets kSetAccumulators) i)))
           (do @17 (= low (? (call is_finite (call acc_at acc i)) low 0)))))))
-  (function @63 device (reference float) total_at
+  (function @64 device (reference float) total_at
     (comment "The i-th of a thread's totals, of which four lie together.")
     (attributes "__forceinline__")
     (argument (pointer float4) totals)
     (argument int i)
     (return @1 (at (reinterpret_cast (pointer float) (+ totals (* (/ i 4) kConsumers))) (% i 4))))
-  (constant @67 int kHighAccumulators (* kPhaseSets kSetAccumulators))
-  (function @69 device int combine
+  (constant @68 int kHighAccumulators (* kPhaseSets kSetAccumulators))
+  (function @70 device int combine
     (comment "Adds accumulators of low parts, and totals if there are any, to those of high parts. Returns their scale's exponent.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1372,7 +1369,7 @@
         (for @21 (pragma "unroll") (declare @21 int i 0) (< i kHighAccumulators) (++ i)
           (do @22 (+= (call acc_at acc i) (call total_at (. state totals) i))))))
     (return @25 exponent))
-  (function @98 device void promote
+  (function @99 device void promote
     (comment "Promotes the accumulators to totals, once no products are in flight. The next products begin the accumulators.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1387,8 +1384,8 @@
       (do @8 (= (call total_at (. state totals) i) (call acc_at acc i))))
     (do @10 (= (. state rows) 0))
     (do @11 (= (. state promoted) true)))
-  (constant @112 int kThreadPairs (call ceil_div kAdjacentChannels 2) (trail "of adjacent channels that a thread has"))
-  (function @116 device void unscale
+  (constant @113 int kThreadPairs (call ceil_div kAdjacentChannels 2) (trail "of adjacent channels that a thread has"))
+  (function @117 device void unscale
     (comment "Makes a tile's results of its accumulators. `scales` undo those of the weights, in two factors each.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1406,8 +1403,8 @@
         (do @13 (= value (? (&& P::has_bias (! kAddsBias)) (call fmaf (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1) (at bias (? (== kAdjacentChannels 1) (* (% i 2) 4) (% i 2)))) (* (* value (at (at factors (% i 2)) 0)) (at (at factors (% i 2)) 1)))))))
     (do @18 (= (. state rows) 0))
     (do @19 (= (. state promoted) false)))
-  (constant @140 int kMostRaise 80)
-  (function @141 device void rescale
+  (constant @141 int kMostRaise 80)
+  (function @142 device void rescale
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference ScaleState) state)
@@ -1422,7 +1419,7 @@
       (do @8 (= (call acc_at acc i) (call scaled_by (call acc_at acc i) own))))
     (do @10 (= (. state exponent) exponent))
     (do @11 (= (. state total) (call min (. state total) exponent))))
-  (function @158 device void choose_scale
+  (function @159 device void choose_scale
     (comment "Before a stage's products: promotes accumulators that have terms enough, or where an image of x has another scale.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1448,7 +1445,7 @@
         (if @18 (! kHasTotals)
           (then
             (do @19 (= (. state total) exponent)))))))
-  (function @182 device void clear
+  (function @183 device void clear
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kAccumulatorSets kSetAccumulators)) (++ i)
@@ -1811,8 +1808,8 @@
     (for @8 (pragma "unroll") (declare @8 int i 0) (< i (* 2 kLoadedColumns)) (++ i)
       (declare @9 (const int) half (* (/ i kLoadedColumns) 2))
       (do @10 (= (at (at (at words 1) (/ i kLoadedColumns)) (% i kLoadedColumns)) (call low_parts (* (at (at values half) (% i kLoadedColumns)) scale) (* (at (at values (+ half 1)) (% i kLoadedColumns)) scale) (at (at (at words 0) (/ i kLoadedColumns)) (% i kLoadedColumns)))))))
-  (function @66 device void split_and_multiply
-    (comment "All products of one k-block of fp32 values. `row` is the thread's first position, whose `values` are loaded already.")
+  (function @67 device void split_and_multiply
+    (comment "All products of one k-block of fp32 values. The first `values` are loaded already. {with row: `row` is the thread's first position.}")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference (array Fragments kParts)) fragments)

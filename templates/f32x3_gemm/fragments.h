@@ -34,7 +34,8 @@ __device__ inline bool is_fragment_used(int column) {
 }
 
 // Makes the fragments of words, before the fence. Keeps two copies of each word, one with an opaque zero, so that ptxas
-// cannot merge them and copy again. Fragments that products may still read (`is_read`) depend on their old words.
+// cannot merge them and copy again. {with is_read: Fragments that products may still read (`is_read`) depend on their
+// old words.}
 //
 // The compiler doesn't know that `zero` is 0. Copies made after the fence would be made between the products, and there
 // are no registers to spare for them. Words that depend on nothing would be put where products of an earlier iteration

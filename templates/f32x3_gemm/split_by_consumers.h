@@ -60,7 +60,8 @@ __device__ __forceinline__ void split_values(Words (&words)[2], const Values& va
   }
 }
 
-// All products of one k-block of fp32 values. `row` is the thread's first position, whose `values` are loaded already.
+// All products of one k-block of fp32 values. The first `values` are loaded already. {with row: `row` is the thread's
+// first position.}
 //
 // The stage is released at `empty`; or the one before at `previous`, except in a tile's `first` k-block.
 __device__ __forceinline__ void split_and_multiply(Accumulators& acc, Fragments (&fragments)[kParts], ScaleState& state,

@@ -171,7 +171,8 @@ __device__ __forceinline__ bool is_complete(unsigned long long* barrier, unsigne
   return warp_uniform(mbarrier_test(barrier, parity) ? 1 : 0) == 1;
 }
 
-// How many stages are issued and not processed; the oldest, and its k-block; exponents that the one before `kept`.
+// How many stages are issued and not processed; the oldest, and its k-block{with kept: ; exponents that the one before
+// `kept`}.
 //
 // Lane i keeps the exponent of the warp's i-th image.
 struct Issued {

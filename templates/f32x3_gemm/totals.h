@@ -22,8 +22,9 @@ constexpr bool kEndsIdle = kProducersSplit && (kBeginsIdle || !P::prefetch);
 // Accumulators are cleared before the first of their products, where a row may have taps of some phases only.
 constexpr bool kClears = P::promote_rows > 0 && P::stride_h > 1 && kPhaseGroups == 1;
 
-// What a thread's accumulators hold: `rows` of taps (0: the next products begin them), x's scale as `exponent`, in the
-// lane's image; whether some were `promoted` to totals, of exponent `total` (without totals: the least so far).
+// What a thread's accumulators hold: {with rows: `rows` of taps (0: the next products begin them), }x's scale as
+// `exponent`, in the lane's image{with promoted: ; whether some were `promoted` to totals}{with total: , of exponent
+// `total` (without totals: the least so far)}.
 //
 // `total` is of the scale in the thread's own image.
 struct ScaleState {

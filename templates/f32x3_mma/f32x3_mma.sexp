@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "c7a20c16c000b0512c9805712452bf05cffd12f0c4589b4faf94eaee5911c503")
+  (digest "c8be2c19b5a40fc2576a649129741fda336fb35d738248d83dcd0867f733f4ec")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -214,7 +214,7 @@
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @59 device SplitPair split_pair
-    (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
+    (comment "{with nonzero: With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.}")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
@@ -1160,10 +1160,8 @@
     (argument int i)
     (argument int half)
     (return @1 (? (call is_made phase) (at (at (at acc phase) (/ i 2)) (+ (* half 2) (% i 2))) 0)))
-  (function @30 device void store_pixels
-    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.")
-    (comment "`place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`")
-    (comment "the block's first channel of the first image, `left` how many channels there are from there on.")
+  (function @31 device void store_pixels
+    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind. {with place: `place` is the warp's first position in the block's tile, }`channel` the thread's first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
@@ -1281,8 +1279,8 @@
                 (do @12 (= (* (reinterpret_cast (pointer uint2) to)) (call make_uint2 (at words 0) (at words 1)))))
               (else
                 (do @14 (= (* (reinterpret_cast (pointer "unsigned int") to)) (at words 0))))))))))
-  (function @93 device void put_outputs
-    (comment "Puts the lane's outputs of two channels of a turn into the warp's place. `bias` is that of the lane's first channel.")
+  (function @94 device void put_outputs
+    (comment "Puts the lane's outputs of two channels of a turn into the warp's place. {with bias: `bias` is that of the lane's first channel.}")
     (attributes "__forceinline__")
     (argument (pointer Element) place)
     (argument (reference (const Accumulators)) acc)
@@ -1307,8 +1305,8 @@
             (for @21 (pragma "unroll") (declare @21 int v 0) (< v kPut) (++ v)
               (do @22 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* turn 2) own) half) (? P::has_bias (at own_biases own) 0)))))
             (do @26 (call put_together (+ to begin) values)))))))
-  (function @127 device void store_turn
-    (comment "Stores what a turn has put. `channel` is the first of the first turn, `left` how many there are from there on.")
+  (function @129 device void store_turn
+    (comment "Stores what a turn has put. `channel` is the first of the first turn{with left: , `left` how many there are from there on}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (pointer (const Element)) place)
@@ -1363,9 +1361,8 @@
         (then
           (declare @51 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::out_channels) (+ channel own)) out_d) (? kVolume (. tile plane) 0)))
           (do @53 (= (at y (+ (* (+ (* plane out_h) oy) out_w) ox)) (at place (+ (+ (* of_turn kChannelPitch) (* row kOutputRowPitch)) element))))))))
-  (function @187 device void store_planes
-    (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")
-    (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
+  (function @190 device void store_planes
+    (comment "Stores a warp's outputs. {with first: `first` is its first position in the block's tile, }`channel` its first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
@@ -1395,10 +1392,8 @@
           (then
             (do @16 (call __syncwarp)))))))
   (file "mma_window/epilogue.h")
-  (function @82 device void store_tiles
-    (comment "Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the")
-    (comment "block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels")
-    (comment "of the group there are from the block's first one on.")
+  (function @83 device void store_tiles
+    (comment "Stores a warp's outputs. {with first: `first` is its first position in the block's tile, }`channel` its first channel of the block's{with first_channel: , whose first one of all is `first_channel`}{with place: ; `place` is the warp's in shared memory}{with left: , `left` how many channels of the group there are from the block's first one on}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)

@@ -46,7 +46,7 @@ __device__ inline int row_producer(int warp, int thread) {
 }
 
 // What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
-// part of the row is in the image), of `rows` where a warp has several.
+// part of the row is in the image){with rows: , of `rows` where a warp has several}.
 //
 // `to` counts elements. With `at_end` a vector of the row, in some channel, may lie partly outside x.
 struct Copy {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void copy_row(Element* to, const Copy& copy, const in
             copy.bytes, full);
 }
 
-// Issues a producer's copies of a k-block, of which the layer has so many `channels`.
+// Issues a producer's copies of a k-block. {with channels: The layer has so many `channels` of it.}
 //
 // `full` counts the bytes, and each producer.
 __device__ __forceinline__ void copy_rows(Element* to, const Copy& copy, int channels, unsigned long long* full,

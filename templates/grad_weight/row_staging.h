@@ -123,8 +123,8 @@ __device__ __forceinline__ Row window_row(const unsigned char* slot, int row, in
           skew == kOutside ? 0 : kOutWidth};
 }
 
-// The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the
-// one before, modulo those of a copy.
+// The first word that a lane loads of a strip. {with step: A row of each next channel begins `step` words later than
+// that of the one before, modulo those of a copy.}
 __device__ __forceinline__ const unsigned char* first_word(const Row& row, const int row_bytes, const int copy_pitch,
                                                            const int period, const int step, int octet, int block,
                                                            int lane) {
@@ -203,7 +203,8 @@ __device__ __forceinline__ void turn_input(unsigned char* input, unsigned char* 
 }
 
 // The position of the window of an element that is so far behind its first one: where the plane wants it, which is the
-// only one that may, or this one. `row` and `plane_h` are the first position of its row and the first plane.
+// only one that may, or this one. {with row: `row` is the first position of its row.} {with plane_h: `plane_h` is the
+// first plane.}
 __device__ __forceinline__ Position window_position(int from_first, const int block, const bool is_only_plane,
                                                     const int every, int plane_h, int row) {
   constexpr int kBias = ceil_div(kWindowSkew + (kPlanesW - 1) * P::dilation_w, P::stride_w);  // for no negative ones
@@ -219,8 +220,9 @@ __device__ __forceinline__ Position window_position(int from_first, const int bl
   return {(plane_h + plane) * kPlanePixels + row + column, is_wanted};
 }
 
-// Writes the positions of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first
-// word, `skew` elements before the taps' first, and `first_row` that of the taps' first.
+// Writes the positions of grad_y of a stage: zeros where there is none. {with first_column: `first_column` is that of
+// the window's first word{with skew: , `skew` elements before the taps' first}.} {with first_row: `first_row` is that
+// of the taps' first.}
 __device__ __forceinline__ void turn_window(unsigned char* window, unsigned char* spare, const unsigned char* slot,
                                             int first_row, int first_column, const int skew, int warp, int lane) {
   constexpr int kStep = kOutHeight % kCopyElements * kOutWidth / kWordElements % kCopyWords;

@@ -14,7 +14,7 @@ static_assert(!kSplit || kKSteps <= kMostTerms, "a stage has no more products th
 static_assert(!kSplit || (P::shared_totals ? 2 : 3) * kAccumulators <= (kThreads > 256 ? 144 : 208),
               "accumulators and totals fit the registers");
 
-// A thread's totals: in registers, or in shared memory at `place`.
+// A thread's totals: in {with place: shared memory at `place`}{with totals: registers}.
 __device__ __forceinline__ float4 load_totals(const Accumulators (&totals)[kOwnTiles], const float4* place,
                                               const int tile, const int i) {
   return P::shared_totals ? place[(tile * (P::block_in / 2) + i) / 4 * kConsumers]

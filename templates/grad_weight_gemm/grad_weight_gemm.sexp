@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "822bca82013e988f9062eee1e5065e49f781c0f3e4d115d6c7eba7161b6eb337")
+  (digest "eb351fd1b457a85054be37cfeba85c924ed4063fbfb212561c286ee2e4f389a1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -197,7 +197,7 @@
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @59 device SplitPair split_pair
-    (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
+    (comment "{with nonzero: With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.}")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
@@ -835,8 +835,7 @@
     (do @15 (= (* (reinterpret_cast (pointer uint4) (+ to low_offset))) (call make_uint4 (at low 0) (at low 1) (at low 2) (at low 3)))))
   (file "staging.h")
   (function @17 device void load_unit
-    (comment "Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to")
-    (comment "the next one.")
+    (comment "Loads a unit: zeros where it is outside the image, and for channels that there are not. {with plane: `plane` is from a channel to the next one.}")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
     (argument (restrict (pointer (const Element))) from)
@@ -893,8 +892,7 @@
     (attributes "__forceinline__")
     (return @1 (reinterpret_cast (pointer (const float)) (+ (call shared_align (call shared_memory) kSharedAlignment) kScalesOffset))))
   (function @71 device void store_input_unit
-    (comment "Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`: in 16 bits that of the")
-    (comment "words' low or high halves.")
+    (comment "Writes {with next: the unit that is `next` units after }the one at `to`{with unit: , which is the block's unit `unit`: in 16 bits that of the words' low or high halves}.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (array (const Word) kWords)) words)
@@ -1053,7 +1051,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -1460,8 +1458,7 @@
     (declare @10 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) (+ kInputRows row)))
     (return @11 (init (+ (+ slot kWindowRowsOffset) (* row (* kWindowPeriod kWindowCopyPitch))) (call max skew 0) (? (== skew kOutside) 0 kOutWidth))))
   (function @128 device (pointer (const "unsigned char")) first_word
-    (comment "The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the")
-    (comment "one before, modulo those of a copy.")
+    (comment "The first word that a lane loads of a strip. {with step: A row of each next channel begins `step` words later than that of the one before, modulo those of a copy.}")
     (attributes "__forceinline__")
     (argument (reference (const Row)) row)
     (argument (const int) row_bytes)
@@ -1530,9 +1527,8 @@
           (declare @21 (const int) element (+ (* (+ first_block block) kBlockColumns) (call element_of_lane lane i)))
           (do @22 (= (at positions i) (init (+ (* number kInputPitch) element) (|| (== (* (* kInputRowStrips kInputStripBlocks) kBlockColumns) kInputColumns) (< element kInputColumns))))))
         (do @26 (call store_input_block input spare (at words block) scales positions octet lane)))))
-  (function @207 device Position window_position
-    (comment "The position of the window of an element that is so far behind its first one: where the plane wants it, which is the")
-    (comment "only one that may, or this one. `row` and `plane_h` are the first position of its row and the first plane.")
+  (function @208 device Position window_position
+    (comment "The position of the window of an element that is so far behind its first one: where the plane wants it, which is the only one that may, or this one. {with row: `row` is the first position of its row.} {with plane_h: `plane_h` is the first plane.}")
     (attributes "__forceinline__")
     (argument int from_first)
     (argument (const int) block)
@@ -1549,9 +1545,8 @@
     (declare @7 (const int) column (? (== (% kBlockColumns P::stride_w) 0) (+ (static_cast int (/ first P::stride_w)) (- (* block (/ kBlockColumns P::stride_w)) kBias)) (- (static_cast int (/ element P::stride_w)) kBias)))
     (declare @10 (const bool) is_wanted (&& (&& (&& (>= column 0) (< column kPlaneColumns)) (< plane kPlanesW)) (|| is_only_plane (== (% element P::stride_w) 0))))
     (return @12 (init (+ (+ (* (+ plane_h plane) kPlanePixels) row) column) is_wanted)))
-  (function @224 device void turn_window
-    (comment "Writes the positions of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first")
-    (comment "word, `skew` elements before the taps' first, and `first_row` that of the taps' first.")
+  (function @226 device void turn_window
+    (comment "Writes the positions of grad_y of a stage: zeros where there is none. {with first_column: `first_column` is that of the window's first word{with skew: , `skew` elements before the taps' first}.} {with first_row: `first_row` is that of the taps' first.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
     (argument (pointer "unsigned char") spare)
@@ -1580,8 +1575,8 @@
           (for @24 (pragma "unroll") (declare @24 int i 0) (< i kLanePositions) (++ i)
             (do @25 (= (at positions i) (call window_position (- (+ (* first_block kBlockColumns) (call element_of_lane lane i)) skew) block kOnlyPlane every (* (/ number kPlaneRows) kPlanesW) (* (% number kPlaneRows) kRowPitch)))))
           (do @29 (call store_window_block window spare (at words block) scales positions octet lane))))))
-  (section @259 "Stages")
-  (function @262 device void turn_stages
+  (section @261 "Stages")
+  (function @264 device void turn_stages
     (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -1860,7 +1855,7 @@
   (static_assert @13 (|| (! kSplit) (<= kKSteps kMostTerms)) "a stage has no more products than one promotion")
   (static_assert @14 (|| (! kSplit) (<= (* (? P::shared_totals 2 3) kAccumulators) (? (> kThreads 256) 144 208))) "accumulators and totals fit the registers")
   (function @18 device float4 load_totals
-    (comment "A thread's totals: in registers, or in shared memory at `place`.")
+    (comment "A thread's totals: in {with place: shared memory at `place`}{with totals: registers}.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kOwnTiles)) totals)
     (argument (pointer (const float4)) place)

@@ -12,8 +12,8 @@ using Words = Word[kMostUnits][kWords];
 
 #include "grad_weight/split_unit.h"
 
-// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
-// the next one.
+// Loads a unit: zeros where it is outside the image, and for channels that there are not. {with plane: `plane` is from
+// a channel to the next one.}
 __device__ __forceinline__ void load_unit(Word (&words)[kWords], const Element* __restrict__ from, bool is_inside,
                                           int left, const bool is_whole, const long long plane) {
   if constexpr (P::channels_last && kSplit) {
@@ -66,8 +66,8 @@ __device__ __forceinline__ const float* block_scales() {
   return reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
 }
 
-// Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`: in 16 bits that of the
-// words' low or high halves.
+// Writes {with next: the unit that is `next` units after }the one at `to`{with unit: , which is the block's unit
+// `unit`: in 16 bits that of the words' low or high halves}.
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const Word (&words)[kWords], int unit,
                                                  const int next, const int half) {
   if constexpr (kSplit) {

@@ -21,7 +21,7 @@ constexpr int kAddedSums = kAddThreads / kAddParts;  // of a block
 constexpr int kAddSharedBytes = kAddParts == 1 ? 0 : kAddThreads * 4;
 constexpr long long kAdded = P::slices == 1 ? 0 : kWeights;
 
-// Adds a part of a sum's slices, in their order. Those of a slice are `pitch` apart.
+// Adds a part of a sum's slices, in their order. {with pitch: Those of a slice are `pitch` apart.}
 __device__ __forceinline__ float add_part(const float* __restrict__ sums, const long long pitch, const int slices,
                                           int part) {
   const int last = slices * (part + 1) / kAddParts;

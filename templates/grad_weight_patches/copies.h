@@ -66,7 +66,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
   }
 }
 
-// Zeros from `first` up to `last`.
+// Zeros{with first:  from `first`}{with last:  up to `last`}.
 __device__ __forceinline__ void zero_bytes(unsigned char* bytes, const int first, const int last) {
   for (int i = first + static_cast<int>(threadIdx.x) * 16; i < last; i += kThreads * 16) {
     *reinterpret_cast<uint4*>(bytes + i) = make_uint4(0, 0, 0, 0);

@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "a2902a6af266b63e01ae2552820eba5d87aac3b46b1494854f8d4effab7448db")
+  (digest "076c66b60de791dca2695e801554a303e4d7183254dc157c2d7540efea473c96")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -479,7 +479,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -618,7 +618,7 @@
         (trail "of adjacent ones"))
       (do @15 (call tensor_load_5d (+ stage (+ kInputBytes (* box kRowBoxBytes))) grad_y_map full (+ first (% row kAdjacentRows)) (. place column) (+ (. target first_kh) kh) (. place row) (+ (* (. place plane) P::kernel_d) kd)))))
   (function @70 device void zero_bytes
-    (comment "Zeros from `first` up to `last`.")
+    (comment "Zeros{with first:  from `first`}{with last:  up to `last`}.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") bytes)
     (argument (const int) first)
@@ -880,8 +880,8 @@
         (do @13 (+= (at sums i) (call widen (static_cast "unsigned short" (& (>> (at words (/ i 2)) (* (% i 2) 16)) 0xffffu)))))))
     (for @17 (pragma "unroll") (declare @17 int i 0) (< i kVector) (++ i)
       (do @18 (+= (at totals i) (at sums i)))))
-  (function @40 device void sum_rows
-    (comment "All stages of a block, by the warps for that. It takes those of `count` whose number has the remainder `turn`.")
+  (function @41 device void sum_rows
+    (comment "All stages of a block, by the warps for that. {with turn: It takes those of `count` whose number has the remainder `turn`.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument (pointer "unsigned long long") full)
@@ -926,7 +926,7 @@
   (constant @21 int kAddSharedBytes (? (== kAddParts 1) 0 (* kAddThreads 4)))
   (constant @22 "long long" kAdded (? (== P::slices 1) 0 kWeights))
   (function @25 device float add_part
-    (comment "Adds a part of a sum's slices, in their order. Those of a slice are `pitch` apart.")
+    (comment "Adds a part of a sum's slices, in their order. {with pitch: Those of a slice are `pitch` apart.}")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) sums)
     (argument (const "long long") pitch)

@@ -36,7 +36,8 @@ __device__ __forceinline__ void sum_stage(float (&totals)[kVector], const unsign
   }
 }
 
-// All stages of a block, by the warps for that. It takes those of `count` whose number has the remainder `turn`.
+// All stages of a block, by the warps for that. {with turn: It takes those of `count` whose number has the
+// remainder `turn`.}
 __device__ __forceinline__ void sum_rows(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
                                          float* __restrict__ partial_bias, const Target& target, int count, int turn,
                                          int part, int thread) {

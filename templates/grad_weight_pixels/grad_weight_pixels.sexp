@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "8e493165cd5a75f278fe0255641e99e389af5e7327c2d4bc8b23f3232a6750f7")
+  (digest "62418aae431fe4b218bdf5d66669b77d3d38e0c64153b54e5cb4161e14ddf120")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -197,7 +197,7 @@
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @59 device SplitPair split_pair
-    (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
+    (comment "{with nonzero: With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.}")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
@@ -690,7 +690,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -957,7 +957,7 @@
   (static_assert @13 (|| (! kSplit) (<= kKSteps kMostTerms)) "a stage has no more products than one promotion")
   (static_assert @14 (|| (! kSplit) (<= (* (? P::shared_totals 2 3) kAccumulators) (? (> kThreads 256) 144 208))) "accumulators and totals fit the registers")
   (function @18 device float4 load_totals
-    (comment "A thread's totals: in registers, or in shared memory at `place`.")
+    (comment "A thread's totals: in {with place: shared memory at `place`}{with totals: registers}.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kOwnTiles)) totals)
     (argument (pointer (const float4)) place)
@@ -1519,8 +1519,7 @@
   (constant @16 int kSplitScalesOffset (? P::channels_last 0 (* (* 4 kCopySide) kCopyPitch)))
   (constant @17 int kSplitSharedBytes (+ kSplitScalesOffset (* 4 kCopySide)))
   (function @21 device void split_tile
-    (comment "`from` and `to` are a chunk's. It has so many images that are there. `first_scanned` is the place of the tensor's")
-    (comment "first channel among all that were scanned.")
+    (comment "`from` and `to` are a chunk's. It has so many images that are there. {with first_scanned: `first_scanned` is the place of the tensor's first channel among all that were scanned.}")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
     (argument (restrict (pointer "unsigned char")) to)

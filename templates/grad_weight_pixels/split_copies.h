@@ -16,8 +16,8 @@ constexpr int kSplitRows = kCopySide / kSplitUnits;  // positions from one to th
 constexpr int kSplitScalesOffset = P::channels_last ? 0 : 4 * kCopySide * kCopyPitch;
 constexpr int kSplitSharedBytes = kSplitScalesOffset + 4 * kCopySide;
 
-// `from` and `to` are a chunk's. It has so many images that are there. `first_scanned` is the place of the tensor's
-// first channel among all that were scanned.
+// `from` and `to` are a chunk's. It has so many images that are there. {with first_scanned: `first_scanned` is the
+// place of the tensor's first channel among all that were scanned.}
 __device__ __forceinline__ void split_tile(const Element* __restrict__ from, unsigned char* __restrict__ to,
                                            const float* __restrict__ maxima, unsigned char* shared, const int channels,
                                            const int first_scanned, int first_position, int first_channel, int images,

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "098e7fac641b7b89d9a4fab4d7e82bcd6b8ab881cfce5db8d132b4b12f45db7e")
+  (digest "f228c15e5c64f2dfbd8636d1292e60580ce1cd597bb9a3c05c8c7e907d690578")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -465,7 +465,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -579,15 +579,13 @@
   (section @8 "Products")
   (constant @10 int kOtherRegisters 32 (trail "of a thread, beside accumulators and fragments"))
   (record @15 Place
-    (comment "A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first")
-    (comment "fragment word begins with. In 16 bits a fragment word has two positions, which need not lie in one word: the other")
-    (comment "one is in the word `next` bytes on, and both are moved right by bits.")
+    (comment "A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first fragment word begins with. {with next: In 16 bits a fragment word has two positions, which need not lie in one word: the other one is in the word `next` bytes on, and both are moved right by bits.}")
     (field int first)
     (field int next)
     (field int first_bits)
     (field int next_bits))
   (function @23 device Place place_of_rows
-    (comment "`skew` is where the window begins in its rows.")
+    (comment "{with skew: `skew` is where the window begins in its rows.}")
     (attributes "__forceinline__")
     (argument int rows)
     (argument int lane)

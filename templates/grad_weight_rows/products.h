@@ -10,8 +10,8 @@
 constexpr int kOtherRegisters = 32;  // of a thread, beside accumulators and fragments
 
 // A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first
-// fragment word begins with. In 16 bits a fragment word has two positions, which need not lie in one word: the other
-// one is in the word `next` bytes on, and both are moved right by bits.
+// fragment word begins with. {with next: In 16 bits a fragment word has two positions, which need not lie in one word:
+// the other one is in the word `next` bytes on, and both are moved right by bits.}
 struct Place {
   int first;
   int next;
@@ -19,7 +19,7 @@ struct Place {
   int next_bits;
 };
 
-// `skew` is where the window begins in its rows.
+// {with skew: `skew` is where the window begins in its rows.}
 __device__ __forceinline__ Place place_of_rows(int rows, int lane, int skew) {
   const int tap = tap_of_rows(rows);
   const int channel = channel_of_rows(rows) + lane / 4;

@@ -34,7 +34,8 @@ constexpr bool kStoresChannels = P::channels_last && kPhaseBlocks == 1;
 constexpr bool kRoundsTwo = kStoresChannels && P::store == 1 && kBytes == 2;
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
-// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
+// block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from
+// there on}.
 __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kAccArrays], Element* __restrict__ y,
                                             const float* bias, const Tile& tile, int plane, int depth_tap,
                                             int first_part, int row, int channel, int left, int first_out,

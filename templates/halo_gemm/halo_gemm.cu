@@ -260,8 +260,8 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[kParts][kAccArrays]) {
   }
 }
 
-// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
-// first k-block, whose first products overwrite the accumulators.
+// Issues all products of one k-block. {with first_part: `first_part` is the warpgroup's first part of the tile.}
+// {with later: `later` is 0 in a tile's first k-block, whose first products overwrite the accumulators.}
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[kParts][kAccArrays], const unsigned char* input,
                                                  unsigned long long weights, int first_part, int later) {
 #pragma unroll

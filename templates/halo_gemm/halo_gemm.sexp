@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "4a64762d2e083a4d4cfc4a4d18d5edadc87812deab03cbc086a224c60c246b67")
+  (digest "62f29e46fab507bcc01bbbb13575862d3ae5f135dc86f18aa647e4a9256256cc")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -164,7 +164,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -928,8 +928,7 @@
         (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kInstructionN 2)) (++ i)
           (do @7 (call wgmma_pin (at (at (at acc part) array) i)))))))
   (function @265 device void multiply_k_block
-    (comment "Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's")
-    (comment "first k-block, whose first products overwrite the accumulators.")
+    (comment "Issues all products of one k-block. {with first_part: `first_part` is the warpgroup's first part of the tile.} {with later: `later` is 0 in a tile's first k-block, whose first products overwrite the accumulators.}")
     (attributes "__forceinline__")
     (argument (reference (array (array Accumulators kAccArrays) kParts)) acc)
     (argument (pointer (const "unsigned char")) input)
@@ -1061,9 +1060,8 @@
   (constant @28 bool kHasBiasRegisters (&& P::has_bias (<= kOwn 16)))
   (constant @31 bool kStoresChannels (&& P::channels_last (== kPhaseBlocks 1)))
   (constant @34 bool kRoundsTwo (&& (&& kStoresChannels (== P::store 1)) (== kBytes 2)))
-  (function @38 device void store_parts
-    (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the")
-    (comment "block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.")
+  (function @39 device void store_parts
+    (comment "Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Accumulators) kAccArrays) kParts)) acc)
     (argument (restrict (pointer Element)) y)

@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "1b7375f5688a2cbc02ab5fea2153701aca910db2086ac477f0ecda128a17b1fb")
+  (digest "2ebb53b516676dd5c8c0c806c6accd0d8531b6dc37aa6ebd3b0556d62a38cd4a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -227,7 +227,7 @@
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @59 device SplitPair split_pair
-    (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
+    (comment "{with nonzero: With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.}")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
@@ -856,7 +856,7 @@
         (return @3 (+ (* (. pixel image) (* (* channels height) width)) (* (+ (* (. pixel row) width) (. pixel column)) (? P::channels_last channels 1))))))
     (return @6 (+ (* (. pixel image) (* channels (* (static_cast "long long" height) width))) (* (+ (* (static_cast "long long" (. pixel row)) width) (. pixel column)) (? P::channels_last channels 1)))))
   (function @125 device "long long" offset_in_volume
-    (comment "The same from the first channel of all volumes, of a pixel in a plane `z` of its volume.")
+    (comment "The same from the first channel of all volumes, of a pixel{with z:  in a plane `z` of its volume}.")
     (attributes "__forceinline__")
     (argument (reference (const Pixel)) pixel)
     (argument int volume)
@@ -1083,8 +1083,7 @@
       (else
         (return @4 (? is_there (call bits_of (* from)) 0)))))
   (function @342 device void load_unit
-    (comment "Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to")
-    (comment "the next one.")
+    (comment "Loads a unit's elements: zeros outside of the images and for channels that there are not. {with step: `step` is from a channel to the next one.}")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
     (argument (restrict (pointer (const Element))) from)
@@ -1194,7 +1193,7 @@
       (declare @22 (const "unsigned long long") offset (? is_there (call pixel_offset table (+ kInputSpans (call pixel_of turn thread kWindowSpans kWindowUnits))) kOutside))
       (do @24 (call load_turn (at words (+ kInputBatch i)) (+ grad_y (* channel window_step)) offset P::wide_out kWindowSpan kWindowIsEven (- (. source outs) channel) (== (% kGroupOut P::block_out) 0) window_step))))
   (function @433 device void store_unit
-    (comment "Writes a unit to its place. `scales` are those of its channels, of values that are split.")
+    (comment "Writes a unit to its place. {with scales: `scales` are those of its channels, of values that are split.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (const int) low_offset)
@@ -1214,9 +1213,8 @@
                 (do @8 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
               (else
                 (do @10 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call low_halves (at words 0) (at words 1)) (call low_halves (at words 2) (at words 3)) (call low_halves (at words (- kWords 4)) (at words (- kWords 3))) (call low_halves (at words (- kWords 2)) (at words (- kWords 1)))))))))))))
-  (function @451 device void store_span
-    (comment "Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if")
-    (comment "`is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.")
+  (function @452 device void store_span
+    (comment "Writes the units of two adjacent positions to their places, each if it is wanted{with is_turned: ; the second one first if `is_turned`}. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") first)
     (argument (pointer "unsigned char") second)
@@ -1250,7 +1248,7 @@
           (if @28 is_wanted
             (then
               (do @29 (call store_unit to low_offset unit scales false))))))))
-  (function @487 device void store_batch
+  (function @488 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1320,11 +1318,7 @@
     (argument int pitch)
     (return @1 (? (== kPart kInstructionK) (* kHalf kApart) (* (* (/ kHalf kPart) kPartRows) pitch))))
   (function @51 device int lane_place
-    (comment "A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8")
-    (comment "matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,")
-    (comment "then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel")
-    (comment "lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel")
-    (comment "lane / 4.")
+    (comment "A lane's place in the first product of a stage{with pitch: , whose positions have rows of `pitch`}. 16 bits: the row of 8x8 matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half, then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel lane / 4.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument (const bool) is_a)

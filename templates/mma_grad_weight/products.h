@@ -43,9 +43,9 @@ __host__ __device__ constexpr int half_pixels(int pitch) {
   return kPart == kInstructionK ? kHalf * kApart : kHalf / kPart * kPartRows * pitch;
 }
 
-// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
-// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
-// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
+// A lane's place in the first product of a stage{with pitch: , whose positions have rows of `pitch`}. 16 bits: the row
+// of 8x8 matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a
+// half, then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
 // lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
 // lane / 4.
 __device__ __forceinline__ int lane_place(int lane, const bool is_a, const int pitch, const int pixel_bytes,

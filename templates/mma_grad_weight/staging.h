@@ -121,7 +121,7 @@ __device__ __forceinline__ long long offset_of(const Pixel& pixel, const int cha
          (static_cast<long long>(pixel.row) * width + pixel.column) * (P::channels_last ? channels : 1);
 }
 
-// The same from the first channel of all volumes, of a pixel in a plane `z` of its volume.
+// The same from the first channel of all volumes, of a pixel{with z:  in a plane `z` of its volume}.
 __device__ __forceinline__ long long offset_in_volume(const Pixel& pixel, int volume, int z, const int channels,
                                                       const int depth, const int height, const int width) {
   const long long pixels = static_cast<long long>(height) * width;
@@ -337,8 +337,8 @@ __device__ __forceinline__ Word word_at(const Element* __restrict__ from, bool i
   }
 }
 
-// Loads a unit's elements: zeros outside of the images and for channels that there are not. `step` is from a channel to
-// the next one.
+// Loads a unit's elements: zeros outside of the images and for channels that there are not. {with step: `step` is from
+// a channel to the next one.}
 __device__ __forceinline__ void load_unit(Word (&words)[kWords], const Element* __restrict__ from, bool is_inside,
                                           int left, const bool is_whole, const long long step) {
 #pragma unroll
@@ -429,7 +429,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, i
   }
 }
 
-// Writes a unit to its place. `scales` are those of its channels, of values that are split.
+// Writes a unit to its place. {with scales: `scales` are those of its channels, of values that are split.}
 __device__ __forceinline__ void store_unit(unsigned char* to, const int low_offset, const Word (&words)[kWords],
                                            const float* scales, const bool is_wide) {
   if constexpr (kSplit) {
@@ -446,8 +446,9 @@ __device__ __forceinline__ void store_unit(unsigned char* to, const int low_offs
   }
 }
 
-// Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if
-// `is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.
+// Writes the units of two adjacent positions to their places, each if it is wanted{with is_turned: ; the second one
+// first if `is_turned`}. Then half of the lanes write odd pixels while the others write even ones, which are in other
+// banks.
 __device__ __forceinline__ void store_span(unsigned char* first, unsigned char* second, bool has_first, bool has_second,
                                            bool is_turned, const bool is_even, const int low_offset,
                                            const Word (&words)[P::span][kWords], const float* scales) {

@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "30d4ead70c46cbbad754ecad5469f8875a3c46c0058d1bd1c41733c3be689f75")
+  (digest "b279e9747cd4e2a6002d94bc27c553f1fc31e938a7709cd16cc4fda6050ef3b2")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -105,7 +105,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)

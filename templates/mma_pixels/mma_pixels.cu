@@ -300,8 +300,8 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
-// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage{with swapped: , and `swapped` its
+// vector there in the first k-step, in bytes}; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights, const int k_step) {
   if constexpr (kPlanes) {
@@ -391,7 +391,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Accumulators& h
 #include "store_positions.h"
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// `y` the block's first channel{with left: , `left` how many channels there are from there on}. {with plane: In nchw a
+// plane is so many elements.}
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* __restrict__ y,
                                               const unsigned char* shared, const float* bias, int row, int channel,
                                               int left, long long plane, const int out_w) {

@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "e48e4afe483679935df58247be05f4c0e1c9a735bafc40b41728916606def236")
+  (digest "88f49ee6e7a4a6585fd9709c5fdab1ff3207ae262b1baab5e574f6ffe0d8358c")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -583,7 +583,7 @@
     (argument "unsigned int" high)
     (return @1 (call floats_to_half2 (call fmaf (call half_to_float (static_cast "unsigned short" (& high 0xffffu))) (- kLowScale) (* a kLowScale)) (call fmaf (call half_to_float (static_cast "unsigned short" (>> high 16))) (- kLowScale) (* b kLowScale)))))
   (function @59 device SplitPair split_pair
-    (comment "With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.")
+    (comment "{with nonzero: With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.}")
     (attributes "__forceinline__")
     (argument float a)
     (argument float b)
@@ -1325,8 +1325,7 @@
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
   (function @305 device void load_fragments
-    (comment "Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in")
-    (comment "the first k-step, in bytes; `weights` are the lane's of its warp's first columns.")
+    (comment "Loads the fragments of a k-step. `input` is the lane's first position in the stage{with swapped: , and `swapped` its vector there in the first k-step, in bytes}; `weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
     (argument (reference Fragments) fragments)
     (argument (pointer (const "unsigned char")) input)
@@ -1580,9 +1579,8 @@
                   (do @16 (= (at values v) (call epilogue (at (at (at acc (/ (+ first v) 2)) (/ i 2)) (+ (* (% (+ first v) 2) 2) (% i 2))) (? P::has_bias (at bias (+ channel before)) 0)))))
                 (do @19 (call store_together (+ first_y (* before plane)) values)))))))))
   (file "mma_pixels.cu")
-  (function @395 device void store_outputs
-    (comment "Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,")
-    (comment "`y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.")
+  (function @396 device void store_outputs
+    (comment "Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's, `y` the block's first channel{with left: , `left` how many channels there are from there on}. {with plane: In nchw a plane is so many elements.}")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
@@ -1617,8 +1615,8 @@
                           (for @24 (pragma "unroll") (declare @24 int v 0) (< v P::store) (++ v)
                             (do @25 (= (at values v) (call epilogue (at (at (at acc tile) (/ (+ i v) 2)) (+ (* half 2) (% (+ i v) 2))) (? P::has_bias (at bias (+ (+ channel before) v)) 0)))))
                           (do @28 (call store_together (+ first_y (? P::channels_last before (* before plane))) values))))))))))))))
-  (section @432 "Kernel")
-  (function @434 kernel void mma_pixels
+  (section @433 "Kernel")
+  (function @435 kernel void mma_pixels
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) arranged)
@@ -1776,7 +1774,7 @@
           (do @176 (call unscale acc (+ scales (+ (* warp_n kWarpChannels) (* (% lane 4) 2))) exponents offsets))))
       (declare @178 (const "long long") plane (* (* (static_cast "long long" out_d) out_h) out_w))
       (do @179 (call store_outputs acc (+ y (* (+ (* group kGroupOut) (/ first_out P::column_phases)) (? P::channels_last 1 plane))) shared biases (+ (* warp_m kWarpRows) (* (/ lane 4) kSpan)) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupColumns first_out) plane out_w))))
-  (section @619 "Adding")
+  (section @620 "Adding")
   (file "add_parts.h")
   (function @5 kernel void add_parts
     (comment "A block adds the parts of one N tile of a tile.")

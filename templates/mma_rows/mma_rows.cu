@@ -247,7 +247,7 @@ __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned c
 #include "device/epilogue.h"
 
 // Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own
-// place for its first channels; `bias` are those of these.
+// place for its first channels{with bias: ; `bias` are those of these}.
 __device__ __forceinline__ void write_exchanged(const Accumulators& acc, Element* __restrict__ exchange,
                                                 const Element* __restrict__ bias) {
 #pragma unroll

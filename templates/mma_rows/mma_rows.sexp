@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "2d019a13647a98264e854c8699bc0a4d929f0f76fee2d41b93ba4b9de4015268")
+  (digest "54fad280674bd673ef6d6e15dddad7dbb984f59e486516c0da67837bc8b55862")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -525,8 +525,7 @@
     (return @2 (? (> P::fuse_count 0) (call activate value) value)))
   (file "mma_rows.cu")
   (function @251 device void write_exchanged
-    (comment "Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own")
-    (comment "place for its first channels; `bias` are those of these.")
+    (comment "Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own place for its first channels{with bias: ; `bias` are those of these}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) exchange)

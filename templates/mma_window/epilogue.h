@@ -25,8 +25,9 @@ __device__ __forceinline__ float acc_of(const float (&acc)[kPhases][kWarpChannel
 }
 
 // Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
-// `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
-// the block's first channel of the first image, `left` how many channels there are from there on.
+// {with place: `place` is the warp's first position in the block's tile, }`channel` the thread's first channel of the
+// block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there
+// on}.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* __restrict__ y, const float* bias,
                                              const Tile& tile, int place, int row, int channel, int left,
                                              const int phase_row, const int batch, const int in_h, const int in_w,
@@ -76,9 +77,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* _
 
 #include "mma_window/store_planes.h"
 
-// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
-// of the group there are from the block's first one on.
+// Stores a warp's outputs. {with first: `first` is its first position in the block's tile, }`channel` its first channel
+// of the block's{with first_channel: , whose first one of all is `first_channel`}{with place: ; `place` is the warp's
+// in shared memory}{with left: , `left` how many channels of the group there are from the block's first one on}.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, Element* __restrict__ y, Element* place,
                                             const float* bias, const Tile& tile, int first, int lane, int channel,
                                             int first_channel, int left, const int phase_row, const int batch,

@@ -89,7 +89,8 @@ __device__ __forceinline__ void put_together(Element* to, const float (&values)[
   }
 }
 
-// Puts the lane's outputs of two channels of a turn into the warp's place. `bias` is that of the lane's first channel.
+// Puts the lane's outputs of two channels of a turn into the warp's place. {with bias: `bias` is that of the
+// lane's first channel.}
 __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& acc, const float* bias, int lane,
                                             const int turn, const int phase_h) {
   float own_biases[2] = {};
@@ -123,7 +124,8 @@ __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& 
   }
 }
 
-// Stores what a turn has put. `channel` is the first of the first turn, `left` how many there are from there on.
+// Stores what a turn has put. `channel` is the first of the first turn{with left: , `left` how many there are from there
+// on}.
 __device__ __forceinline__ void store_turn(Element* __restrict__ y, const Element* place, const Stored& stored,
                                            const Tile& tile, int first, int lane, int channel, int left, const int turn,
                                            const int phase_row, const int phase_h, const int out_d, const int out_h,
@@ -182,8 +184,9 @@ __device__ __forceinline__ void store_turn(Element* __restrict__ y, const Elemen
   }
 }
 
-// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
+// Stores a warp's outputs. {with first: `first` is its first position in the block's tile, }`channel` its first channel
+// of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from
+// there on}.
 __device__ __forceinline__ void store_planes(const Accumulators& acc, Element* __restrict__ y, Element* place,
                                              const float* bias, const Tile& tile, int first, int lane, int channel,
                                              int left, const int phase_row, const int batch, const int in_h,

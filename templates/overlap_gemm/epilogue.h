@@ -99,8 +99,8 @@ __device__ inline bool has_column(const Place& place, const unsigned int tap) {
 // of the row, of which a thread makes one at a time.
 constexpr int kTogether = kOfPixel ? P::store : 1;
 
-// Adds up the products of adjacent channels' taps, `channel` and those behind it, in the order of the taps. What a tap
-// lacks is read from the first product, and not added: so that all loads are issued before the first has come.
+// Adds up the products of adjacent channels' taps{with channel: , `channel` and those after it,} in the order of the
+// taps. What a tap lacks is read from the first product, and not added: so all loads are issued before the first is in.
 __device__ __forceinline__ void add_taps(float (&sums)[kTogether], const float* products, unsigned int image,
                                          const Place& row, const Place& column, unsigned int channel) {
 #pragma unroll

@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "23b546b4ad3fe80a77d98f9b23bf0b421d4dbcd3b170d2dfa202848926cfa681")
+  (digest "92b73c2536a87579eb266b6c2858f2a206984748a72fe385370b39dc37764aa1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -109,7 +109,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -720,8 +720,7 @@
     (return @1 (&& (|| (== (% P::kernel_w P::stride_w) 0) (< (+ (* tap P::stride_w) (. place phase)) P::kernel_w)) (|| (! kWholeW) (< (- (. place at) tap) P::tile_w)))))
   (constant @100 int kTogether (? kOfPixel P::store 1))
   (function @104 device void add_taps
-    (comment "Adds up the products of adjacent channels' taps, `channel` and those behind it, in the order of the taps. What a tap")
-    (comment "lacks is read from the first product, and not added: so that all loads are issued before the first has come.")
+    (comment "Adds up the products of adjacent channels' taps{with channel: , `channel` and those after it,} in the order of the taps. What a tap lacks is read from the first product, and not added: so all loads are issued before the first is in.")
     (attributes "__forceinline__")
     (argument (reference (array float kTogether)) sums)
     (argument (pointer (const float)) products)

@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "09a1e62f00ddad9ce38bc3f029d305c60c3586b9c43cde05435ecdc6a98519e5")
+  (digest "d6b867e0fe5306f82a69cce1a68b6f67d404a3d3911cbf759d49ac6f2a8e2e9b")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -383,7 +383,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -513,7 +513,7 @@
     (argument int vector)
     (return @1 (* (/ vector kOwnVectors) kOwnVectors)))
   (alias @42 Matrices (array "unsigned int" 4)
-    (comment "Four matrices, of a warp: `number` is theirs among the k-block's."))
+    (comment "Four matrices, of a warp."))
   (constant @43 int kMatrices (/ (* P::block_k kOwnVectors) 8) (trail "of a k-block, each four"))
   (constant @44 int kHeld (? (< kMatrices 16) (/ kMatrices 4) 4) (trail "of a warp, which are read together"))
   (function @46 device int first_row_of

@@ -38,7 +38,7 @@ __device__ inline int row_of(int vector) {
   return vector / kOwnVectors * kOwnVectors;
 }
 
-// Four matrices, of a warp: `number` is theirs among the k-block's.
+// Four matrices, of a warp.
 using Matrices = unsigned int[4];
 constexpr int kMatrices = P::block_k * kOwnVectors / 8;    // of a k-block, each four
 constexpr int kHeld = kMatrices < 16 ? kMatrices / 4 : 4;  // of a warp, which are read together

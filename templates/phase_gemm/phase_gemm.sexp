@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "6de2894117fe735b9903db227479c928779e7f73ae197050b3b20361dfd27045")
+  (digest "3cd1f671e0af2924e8d4053ee46e64b45742d999f2e3817f8a2d8c8d8bfdff21")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -379,7 +379,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)

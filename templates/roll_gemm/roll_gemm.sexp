@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "eb5a6b77cb9886e0e81eceef0670d810f3a616dbab2594d0f519b4ed60c526ec")
+  (digest "43c73a40d102ce7bde061e04c544b6a8ab7eab61cfcbf64c2845f6565ee127b5")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -131,7 +131,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -791,9 +791,8 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (+ P::thread_positions kReach)) (++ i)
       (do @3 (call wgmma_pin_operand (at (at words 0) i)))
       (do @4 (call wgmma_pin_operand (at (at words 1) i)))))
-  (function @96 device void load_pixels
-    (comment "Loads a thread's staged pixels for two k-steps. `row` is the pixel that it loads first, at the 16 bytes which it")
-    (comment "reads of each, or zeros where these do not exist. The other pixel of the pair lies `turn` elements further.")
+  (function @97 device void load_pixels
+    (comment "Loads a thread's staged pixels for two k-steps. `row` is the pixel that it loads first, at the 16 bytes which it reads of each, or zeros where these do not exist. {with turn: The other pixel of the pair lies `turn` elements further.}")
     (attributes "__forceinline__")
     (argument (reference Words) even)
     (argument (reference Words) odd)
@@ -814,7 +813,7 @@
       (do @14 (= (at (at odd 1) (+ i 1)) (call pick (. b w) (. a w) turn))))
     (do @16 (call pin_words even))
     (do @17 (call pin_words odd)))
-  (function @117 device void load_last_pixels
+  (function @118 device void load_last_pixels
     (comment "The same for one k-step, of 8 bytes.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -830,7 +829,7 @@
       (do @8 (= (at (at words 0) (+ i 1)) (call pick (. b x) (. a x) turn)))
       (do @9 (= (at (at words 1) (+ i 1)) (call pick (. b y) (. a y) turn))))
     (do @11 (call pin_words words)))
-  (function @132 device "unsigned int" arrange
+  (function @133 device "unsigned int" arrange
     (comment "Makes a k-step's A fragments of its words; each word is in two of them. Returns a word that depends on all loads.")
     (attributes "__forceinline__")
     (argument (reference Fragments) fragments)
@@ -1006,8 +1005,7 @@
           (do @5 (= (at registers i) (? (|| (== (% P::out_channels P::block_n) 0) (< channel P::out_channels)) (call widen (at bias channel)) 0)))))))
   (file "store.h")
   (function @8 device void store_row
-    (comment "Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts")
-    (comment "the positions from there to the row's end.")
+    (comment "Stores a thread's outputs of the complete row. `to` is its first position of its first channel{with co: , `co`}; `left` counts the positions from there to the row's end.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kMTiles)) acc)
     (argument (restrict (pointer Element)) to)
@@ -1054,8 +1052,7 @@
                   (do @15 (= (at values v) (call epilogue (at (at acc (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at biases i) 0)))))
                 (do @17 (call store_together (+ (+ to (* position P::out_channels)) channel) values)))))))))
   (function @61 device void put_row
-    (comment "Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its")
-    (comment "first channel, `co`.")
+    (comment "Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its first channel{with co: , `co`}.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) kMTiles)) acc)
     (argument (pointer Element) to)

@@ -3,8 +3,8 @@
 
 #include "device/bias_registers.h"
 
-// Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts
-// the positions from there to the row's end.
+// Stores a thread's outputs of the complete row. `to` is its first position of its first channel{with co: , `co`};
+// `left` counts the positions from there to the row's end.
 __device__ __forceinline__ void store_row(const Accumulators (&acc)[kMTiles], Element* __restrict__ to,
                                           const Element* __restrict__ bias, int co, int left, const int out_h,
                                           const int out_w) {
@@ -57,7 +57,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kMTiles],
 }
 
 // Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its
-// first channel, `co`.
+// first channel{with co: , `co`}.
 __device__ __forceinline__ void put_row(const Accumulators (&acc)[kMTiles], Element* to,
                                         const Element* __restrict__ bias, int co) {
   BiasRegisters biases;

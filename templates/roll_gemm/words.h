@@ -92,7 +92,8 @@ __device__ __forceinline__ void pin_words(Words& words) {
 }
 
 // Loads a thread's staged pixels for two k-steps. `row` is the pixel that it loads first, at the 16 bytes which it
-// reads of each, or zeros where these do not exist. The other pixel of the pair lies `turn` elements further.
+// reads of each, or zeros where these do not exist. {with turn: The other pixel of the pair lies `turn`
+// elements further.}
 __device__ __forceinline__ void load_pixels(Words& even, Words& odd, const Element* row, const int turn,
                                             const bool exists) {
   const Element* other = row + turn;

@@ -23,8 +23,9 @@ __device__ __forceinline__ void multiply_tap(Accumulators& acc, int set, const F
   }
 }
 
-// All products of one k-block, from the thread's first position in the staged input on. In a tile's first k-block
-// `later` is 0. In others the stage at `previous` is released as soon as its products are done.
+// All products of one k-block, from the thread's first position in the staged input on. {with later: In a tile's
+// first k-block `later` is 0.} {with previous: The stage before, at `previous`, is released as soon as its products are
+// done.}
 __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[kFragmentSets],
                                                  const Element* rows, unsigned long long weights, int later,
                                                  unsigned long long* previous, unsigned int zero, const Place& place,

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "6c00d6b58b51269224b38d7f34f92d96755ee3cb658c9354dc40780b96947a5c")
+  (digest "eadece84b1c6c0fcd4aae17386ea34ce12b9b44fa2e8ab4cce37704f2f1a8a28")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -647,7 +647,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -876,8 +876,7 @@
     (argument int thread)
     (return @1 (? kByWarps (- warp (/ kConsumers 32)) (+ (* (% thread 32) (/ kProducers 32)) (/ thread 32)))))
   (record @52 Copy
-    (comment "What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no")
-    (comment "part of the row is in the image), of `rows` where a warp has several.")
+    (comment "What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no part of the row is in the image){with rows: , of `rows` where a warp has several}.")
     (field int channel)
     (field (pointer (const Element)) from)
     (field int to)
@@ -926,7 +925,7 @@
     (argument (const int) in_w)
     (do @2 (call bulk_load (+ (+ to (. copy to)) (+ (* (* row kRowWarps) kRowPitch) (* (* round kRowChannels) kChannelPitch))) (+ (. copy from) (+ (* row (* (static_cast "long long" kRowWarpsStep) in_w)) (* (* round kRowChannels) plane))) (. copy bytes) full)))
   (function @112 device void copy_rows
-    (comment "Issues a producer's copies of a k-block, of which the layer has so many `channels`.")
+    (comment "Issues a producer's copies of a k-block. {with channels: The layer has so many `channels` of it.}")
     (attributes "__forceinline__")
     (argument (pointer Element) to)
     (argument (reference (const Copy)) copy)
@@ -1019,7 +1018,7 @@
     (field int column (trail "of the image, of the thread's first word"))
     (field bool at_edge (trail "the tile has columns outside the image")))
   (function @42 device Place place_of
-    (comment "The place of a thread that reads from a tile's `row` on, and from its staged `column` on.")
+    (comment "The place of a thread that reads from a tile's{with row:  `row` on, and from its} staged `column` on.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (restrict (pointer (const Element))) x)
@@ -1306,9 +1305,8 @@
     (argument int accumulate)
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kMTiles) (++ tile)
       (do @4 (call wgmma_rs P::type kWgmmaMajorK (at (at acc set) tile) (at fragments (+ (* kTileFragments tile) first)) weights accumulate))))
-  (function @28 device void multiply_k_block
-    (comment "All products of one k-block, from the thread's first position in the staged input on. In a tile's first k-block")
-    (comment "`later` is 0. In others the stage at `previous` is released as soon as its products are done.")
+  (function @29 device void multiply_k_block
+    (comment "All products of one k-block, from the thread's first position in the staged input on. {with later: In a tile's first k-block `later` is 0.} {with previous: The stage before, at `previous`, is released as soon as its products are done.}")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference (array Fragments kFragmentSets)) fragments)

@@ -38,7 +38,7 @@ struct Place {
   bool at_edge;   // the tile has columns outside the image
 };
 
-// The place of a thread that reads from a tile's `row` on, and from its staged `column` on.
+// The place of a thread that reads from a tile's{with row:  `row` on, and from its} staged `column` on.
 __device__ __forceinline__ Place place_of(const Tile& tile, const Element* __restrict__ x, int image, int channel,
                                           int row, int column, const int in_h, const int in_w) {
   const int first_column = tile.m_x + kFirstColumn;

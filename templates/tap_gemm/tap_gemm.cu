@@ -184,7 +184,8 @@ __device__ __forceinline__ void multiply_shared_stage(Accumulators& acc, const u
   wgmma_wait(1);
 }
 
-// Makes the products of the stages from `first` up to `last` of a tile, each of so many taps of the depth.
+// Makes the products of the stages{with first:  from `first`}{with last:  up to `last`} of a tile, each of so many taps
+// of the depth.
 __device__ __forceinline__ void multiply_shared_stages(Accumulators& acc, const unsigned char* shared,
                                                        unsigned long long* full, unsigned long long* empty,
                                                        int warpgroup, int lane, const int first, const int last,

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "bf6695aba46f6d98ed21d42a3f8f29e80e6b526de6da09e57de01ce5bb12c81b")
+  (digest "64af8201e31e84db52fea390d7352b25f8b42e6d0395688e9b315c354fd8e179")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -485,7 +485,7 @@
     (do @1 (= stage (? (== stage (- P::stages 1)) 0 (+ stage 1))))
     (do @2 (^= parity (? (== stage 0) 1 0))))
   (function @53 device void warp_arrive
-    (comment "Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.")
+    (comment "Lane 0 arrives for its warp{with is_done:  if `is_done`}: the warp has read a stage, or filled it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument bool is_done)
@@ -646,8 +646,8 @@
           (do @12 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at acc tile) (call wgmma_descriptor_move a (+ (* (+ (call rows_before (* tile 128)) (* tap (* kPlanesApart kImagePositions))) kSwizzle) (* k_step 32))) (call wgmma_descriptor_move b (+ (* tap kWeightBytes) (* k_step 32))) (? (> (+ tap k_step) 0) 1 accumulate))))))
     (do @19 (call wgmma_commit))
     (do @20 (call wgmma_wait 1)))
-  (function @188 device void multiply_shared_stages
-    (comment "Makes the products of the stages from `first` up to `last` of a tile, each of so many taps of the depth.")
+  (function @189 device void multiply_shared_stages
+    (comment "Makes the products of the stages{with first:  from `first`}{with last:  up to `last`} of a tile, each of so many taps of the depth.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (pointer (const "unsigned char")) shared)
@@ -667,8 +667,8 @@
         (then
           (do @9 (call release_to_cluster (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) lane))))
       (do @11 (call next_stage stage parity))))
-  (section @203 "Epilogue")
-  (function @206 device void store_tile
+  (section @204 "Epilogue")
+  (function @207 device void store_tile
     (comment "Stores a thread's accumulators: of each position eight adjacent channels of 32.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -704,8 +704,8 @@
                 (for @28 (pragma "unroll") (declare @28 int v 0) (< v 8) (++ v)
                   (do @29 (= (at values v) (at (at acc (/ half 2)) (+ (+ (+ (/ i 2) (* (/ v 2) 4)) (* (% half 2) 2)) (% v 2))))))
                 (do @31 (call store_together (+ to i) values)))))))))
-  (section @244 "Kernel")
-  (function @246 kernel void tap_gemm
+  (section @245 "Kernel")
+  (function @247 kernel void tap_gemm
     (launch_bounds kThreads 1)
     (argument (const TensorMap) grad_y_map grid_constant)
     (argument (pointer (const "unsigned char")) packed)

@@ -1,5 +1,5 @@
 (program thin_grad_input
-  (digest "547995837ce0ab2d7b0098efe5b66fc09850a4788d5408c22a3c97d60e79f467")
+  (digest "73a16bc4c666f18baa0ea962255c2bb27fec56a9f0a410d806c0df8fab01c2cd")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -390,7 +390,7 @@
           (do @28 (= (at (at acc channel) column) (call fma value (at values (+ (* kw P::channels_per_thread) channel)) (at (at acc channel) column))))))))
   (section @121 "Epilogue")
   (function @124 device void store_elements
-    (comment "Stores adjacent elements, of which `count` are inside.")
+    (comment "Stores adjacent elements{with count: , of which `count` are inside}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) to)
     (argument (reference (array (const Sum) kStored)) values)

@@ -129,8 +129,8 @@ struct Made {
   int first_out;
 };
 
-// Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads,
-// from the sum of index `first` on.
+// Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads{with
+// first: , from the sum of index `first` on}.
 __device__ __forceinline__ void store_sums(const Sum* __restrict__ totals, Sum* __restrict__ parts, const int first,
                                            const Made& made, Sum* __restrict__ partial,
                                            Element* __restrict__ grad_weight) {
@@ -275,7 +275,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll
     for (int i = 0; i < kPass; ++i) {
       if (kSums % kPass == 0 || first + i < kSums) {
-        totals[i * kThreads + thread] = acc[(first + i) / kRowSums][(first + i) % kRowSums];
+        const int row = P::taps_h > 1 ? (first + i) / kRowSums : 0;
+        totals[i * kThreads + thread] = acc[row][first + i - row * kRowSums];
       }
     }
     __syncthreads();  // all threads' sums are there

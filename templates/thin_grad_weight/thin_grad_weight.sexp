@@ -1,5 +1,5 @@
 (program thin_grad_weight
-  (digest "c14bd4014852425a9a6a63bc460dbb4d73dccdde23e6ff37df12030e527d6ded")
+  (digest "05f4552c1e65f9e36405b5a7b41590f50d9b44702e1dd6a35a34b3b193ec3d96")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -352,8 +352,7 @@
     (field int first_kw)
     (field int first_out))
   (function @134 device void store_sums
-    (comment "Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads,")
-    (comment "from the sum of index `first` on.")
+    (comment "Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads{with first: , from the sum of index `first` on}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) totals)
     (argument (restrict (pointer Sum)) parts)
@@ -667,7 +666,8 @@
       (for @94 (pragma "unroll") (declare @94 int i 0) (< i kPass) (++ i)
         (if @95 (|| (== (% kSums kPass) 0) (< (+ first i) kSums))
           (then
-            (do @96 (= (at totals (+ (* i kThreads) thread)) (at (at acc (/ (+ first i) kRowSums)) (% (+ first i) kRowSums)))))))
-      (do @99 (call __syncthreads)
+            (declare @96 (const int) row (? (> P::taps_h 1) (/ (+ first i) kRowSums) 0))
+            (do @97 (= (at totals (+ (* i kThreads) thread)) (at (at acc row) (- (+ first i) (* row kRowSums))))))))
+      (do @100 (call __syncthreads)
         (trail "all threads' sums are there"))
-      (do @100 (call store_sums totals (+ totals (* kPass kThreads)) first made partial grad_weight)))))
+      (do @101 (call store_sums totals (+ totals (* kPass kThreads)) first made partial grad_weight)))))

@@ -139,6 +139,84 @@ TEST(CleanUp, FieldsThatNothingReadsGo) {
   EXPECT_NE(source->text.find("Place first = {size};\n"), std::string::npos) << source->text;
 }
 
+TEST(CleanUp, FieldsThatAreOnlyStoredGo) {
+  constexpr std::string_view kItems = R"sexp(
+  (record @10 Place (field int row) (field int column) (field int moved))
+  (function @20 device Place place_of
+    (attributes "__noinline__")
+    (argument int index)
+    (declare @1 Place place)
+    (do @2 (= (. place row) (/ index 8)))
+    (do @3 (= (. place column) (% index 8)))
+    (do @4 (= (. place moved) (post++ index)))
+    (return @5 place))
+)sexp";
+  const Result<KernelSource> source =
+      specialised(kItems, "(declare @1 Place place (call place_of size)) (do @2 (= (at y 0) (. place row)))");
+  ASSERT_TRUE(source) << source.error().message;
+  // What is stored with an effect stays, and so does its field.
+  EXPECT_NE(source->text.find("struct Place {\n  int row;\n  int moved;\n};\n"), std::string::npos) << source->text;
+  EXPECT_NE(source->text.find("  Place place;\n  place.row = index / 8;\n  place.moved = index++;\n"),
+            std::string::npos)
+      << source->text;
+}
+
+TEST(CleanUp, FunctionsThatOnlyForwardGo) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device float scaled
+    (attributes "__noinline__") (argument float a) (argument float b)
+    (return @1 (* (+ a 1.0f) b)))
+  (function @30 device float turned
+    (attributes "__noinline__") (argument float b) (argument float a)
+    (return @1 (call scaled a b)))
+  (function @40 device double widened
+    (attributes "__noinline__") (argument float a) (argument float b)
+    (return @1 (call scaled a b)))
+  (function @50 device float of_integers
+    (attributes "__noinline__") (argument float a) (argument float b)
+    (return @1 (call scaled a b)))
+)sexp";
+  const Result<KernelSource> source = specialised(kItems, R"sexp(
+    (do @1 (= (at y 0) (call turned (at x 0) (call turned (at x 1) (at x 2)))))
+    (do @2 (= (at y 1) (call widened (at x 0) (at x 1))))
+    (do @3 (= (at y 2) (call of_integers size (at x 1)))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_NE(source->text.find("  y[0] = scaled(scaled(x[2], x[1]), x[0]);\n  y[1] = widened(x[0], x[1]);\n"
+                              "  y[2] = of_integers(size, x[1]);\n"),
+            std::string::npos)
+      << source->text;
+  EXPECT_EQ(source->text.find("turned"), std::string::npos) << source->text;
+}
+
+TEST(CleanUp, ArraysOfOneElementAreThatElement) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device void add
+    (attributes "__noinline__") (argument (reference (array float 1)) sums) (argument float value)
+    (do @1 (+= (at sums 0) value)))
+  (function @30 device float of_any
+    (attributes "__noinline__") (argument (reference (array float 1)) all) (argument int which)
+    (return @1 (at all which)))
+)sexp";
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (array float 1) sums (init))
+    (do @2 (call add sums (at x 0)))
+    (declare @3 (array (array float 2) 1) pairs)
+    (do @4 (= (at (at pairs 0) 1) (at sums 0)))
+    (declare @5 (array float 1) kept (init (at x 1)))
+    (do @6 (= (at y 0) (+ (at (at pairs 0) 1) (call of_any kept size)))))sexp",
+                    kItems),
+            "  float sums = 0;\n  add(sums, x[0]);\n  float pairs[2];\n  pairs[1] = sums;\n"
+            "  float kept[1] = {x[1]};\n  y[0] = pairs[1] + of_any(kept, size);\n");
+}
+
+TEST(CleanUp, ParametersOfKernelsThatNothingReadsGo) {
+  const Result<KernelSource> source = specialised("(record @10 Sizes (field int rows) (field int all))", R"sexp(
+    (declare @1 Sizes sizes) (do @2 (= (. sizes rows) 3)) (do @3 (= (. sizes all) size))
+    (do @4 (= (at y (. sizes rows)) (at x 0))))sexp");
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ(source->text.find("size)"), std::string::npos) << source->text;
+}
+
 TEST(CleanUp, AVariableThatChangesIsNoCopy) {
   EXPECT_EQ(body_of(R"sexp(
     (declare @1 int moving size)

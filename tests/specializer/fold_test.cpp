@@ -50,6 +50,21 @@ TEST(Fold, DoesNotMultiplyOut) {
   EXPECT_EQ(text_of(op("/", op("/", var("x"), i(3)), i(4))), "x / 12");
 }
 
+TEST(Fold, PartsOfConditionsStandOnce) {
+  const Term a = op("<", var("x"), i(3)), b = op(">", var("y"), i(4));
+  EXPECT_EQ(text_of(op("&&", op("&&", a, b), a)), "x < 3 && y > 4");
+  EXPECT_EQ(text_of(op("||", op("||", a, b), b)), "x < 3 || y > 4");
+  EXPECT_EQ(text_of(op("||", op("&&", a, b), b)), "(x < 3 && y > 4) || y > 4");
+}
+
+TEST(Fold, ConditionsAreNotComparedWithConstants) {
+  const auto no = [] { return literal(Value{Scalar::kBool, 0, 0}); };
+  EXPECT_EQ(text_of(op("==", op("==", var("x"), i(3)), no())), "x != 3");
+  EXPECT_EQ(text_of(op("!=", op("==", var("x"), i(3)), no())), "x == 3");
+  EXPECT_EQ(text_of(op("==", op("<", var("x"), i(3)), no())), "!(x < 3)");
+  EXPECT_EQ(text_of(op("==", var("x"), no())), "x == 0");
+}
+
 TEST(Fold, NeutralElementsKeepTheType) {
   EXPECT_EQ(text_of(op("*", var("x"), i(1))), "x");
   EXPECT_EQ(text_of(op("*", var("x"), ll(1))), "static_cast<long long>(x)");

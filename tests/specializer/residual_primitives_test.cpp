@@ -130,12 +130,8 @@ void tensor_prefetch(const TensorMap& map) {}
 
 #endif
 
-__device__ void fetch(const TensorMap& map) {
-  tensor_prefetch(map);
-}
-
 extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
-  fetch(map);
+  tensor_prefetch(map);
 }
 
 }  // namespace kernel_source

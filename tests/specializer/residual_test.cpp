@@ -190,6 +190,39 @@ TEST(Residual, CommentsListWhatIsStatic) {
       "(2, 4)\n  // (3, 0) (3, 1) (3, 2) (3, 3) (3, 4) (4, 0) (4, 1) (4, 2) (4, 3) (4, 4)\n  y[0] = 1;\n");
 }
 
+TEST(Residual, CommentsHaveAlternatives) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (const bool) wide true)
+    (comment @2 "Stores {if wide: both of} {if not wide: one of} {if P::flag: all} {P::n}.")
+    (do @3 (= (at y 0) 1) (trail "{if P::flag: nothing}{if not P::flag: one}")))sexp"),
+            "  // Stores both of 3.\n  y[0] = 1;  // one\n");
+}
+
+TEST(Residual, CommentsNameWhatIsThere) {
+  constexpr std::string_view kItems = R"sexp(
+  (record @10 Place (comment "By `row`{with column: , `column`}.") (field int row) (field int column))
+  (function @20 device void put
+    (comment "Stores `value`{with bias: , and `bias` at {P::n}}. {with to: At `to`.}")
+    (comment "{with bias: Not this line.}")
+    (attributes "__noinline__")
+    (argument (pointer P::Element) to) (argument int value) (argument (const int) bias)
+    (declare @1 Place place)
+    (do @2 (= (. place row) value)) (do @3 (= (. place column) bias))
+    (do @4 (= (at to 0) (+ (. place row) 1)))
+    (if @5 (> bias 3) (then (do @6 (= (at to 1) bias)))))
+)sexp";
+  const auto text = [&](const char* bias) {
+    const auto source =
+        specialised(kItems, std::string("(do @1 (call put y size ") + bias + ")) (do @2 (call put x 7 2))");
+    return source ? source->text : source.error().message;
+  };
+  EXPECT_NE(text("2").find("// By `row`.\nstruct Place {"), std::string::npos) << text("2");
+  EXPECT_NE(text("2").find("// Stores `value`. At `to`.\n__device__"), std::string::npos) << text("2");
+  EXPECT_NE(text("size").find("// Stores `value`, and `bias` at 3. At `to`.\n// Not this line.\n__device__"),
+            std::string::npos)
+      << text("size");
+}
+
 TEST(Residual, LoopsThatRunOnceOrNeverAreNoLoops) {
   EXPECT_EQ(body_of(R"sexp(
     (for @1 (pragma "unroll") (declare @1 int i 0) (< i P::n) (+= i 3)
@@ -201,17 +234,27 @@ TEST(Residual, LoopsThatRunOnceOrNeverAreNoLoops) {
       (do @7 (= (at y i) 1.0f))))sexp"),
             "  y[0] = 0.0f;\n"
             "  for (int i = 0; i < 1; ++i) {\n    i += size;\n    y[i] = 1.0f;\n  }\n");
-  // A reference may be one to the loop's variable if its initialiser mentions that.
+  // A reference may be one to the loop's variable if its initialiser names that, except in an index or a sum.
   const auto with_reference = [](std::string_view element) {
     return body_of(fmt::format(R"sexp(
     (for @1 plain (declare @1 int i 0) (< i 1) (++ i)
-      (declare @2 (reference float) element (at y {}))
+      (declare @2 (reference float) element {})
       (do @3 (= element (at x i)))))sexp",
                                element));
   };
-  EXPECT_EQ(with_reference("size"), "  float& element = y[size];\n  element = x[0];\n");
+  EXPECT_EQ(with_reference("(at y size)"), "  float& element = y[size];\n  element = x[0];\n");
+  EXPECT_EQ(with_reference("(at y (+ i 2))"), "  float& element = y[2];\n  element = x[0];\n");
   EXPECT_EQ(with_reference("i"),
-            "  for (int i = 0; i < 1; ++i) {\n    float& element = y[i];\n    element = x[i];\n  }\n");
+            "  for (int i = 0; i < 1; ++i) {\n    float& element = i;\n    element = x[i];\n  }\n");
+  // What leaves the loop may be in branches that are not taken, and bounds may be known of a constant argument alone.
+  EXPECT_EQ(body_of("(for @1 plain (declare @1 int i 0) (< i 1) (++ i) (if @2 P::flag (then (break @3)))"
+                    " (do @4 (= (at y i) size)))"),
+            "  y[0] = size;\n");
+  EXPECT_EQ(body_of("(do @1 (call put y 2)) (do @2 (call put x 2))", R"sexp(
+  (function @20 device void put
+    (attributes "__noinline__") (argument (pointer P::Element) to) (argument int count)
+    (for @1 plain (declare @1 int i 1) (< i count) (++ i) (do @2 (= (at to i) 1)))))sexp"),
+            "  put(y);\n  put(x);\n");
 }
 
 constexpr std::string_view kScale = R"sexp(

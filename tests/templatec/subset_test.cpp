@@ -227,6 +227,23 @@ __global__ void small(float* y) {
 }
 )",
      "the comment's {kw} names nothing static here"},
+    {"a_comment_with_a_name_that_is_no_parameter", R"(
+// Stores {with bias: `bias`}.
+__device__ void $put(float* y) {
+  y[0] = 1;
+}
+__global__ void small(float* y) {
+  put(y);
+}
+)",
+     "the comment's {with bias: ...} names nothing here"},
+    {"a_comment_with_a_name_inside_a_function", R"(
+__global__ void small(float* y) {
+  $// {with y: `y`}
+  y[0] = 1;
+}
+)",
+     "{with ...} stands above functions and structs only"},
     {"a_comment_hole_that_names_something_dynamic", R"(
 __global__ void small(float* y, int n) {
   y[n] = 1;  $// element {n}

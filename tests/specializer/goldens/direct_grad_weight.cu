@@ -190,9 +190,7 @@ __device__ __forceinline__ void store(const Shared& shared, float* __restrict__ 
 struct BiasPlaces {
   long long next;
   long long end;
-  long long image;
   long long place;
-  long long in_image;
   int step;
 };
 
@@ -200,9 +198,7 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   BiasPlaces places;
   places.next = batch * 4096ll * slice / 256 + thread / 4;
   places.end = batch * 4096ll * (slice + 1) / 256;
-  places.image = 0;
   places.place = places.next;
-  places.in_image = 4096;
   places.step = 64;
   return places;
 }
@@ -243,14 +239,14 @@ extern "C" __global__ void __launch_bounds__(kBiasThreads)
                                                                       float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x;
-  float totals[1] = {};
+  float totals = 0;
   const int channel = thread % 4;
   if (channel < 3) {
-    totals[0] = sum_elements(grad_y, places_of_slice(slice, batch, thread), channel);
+    totals = sum_elements(grad_y, places_of_slice(slice, batch, thread), channel);
   }
   // The threads of a channel add their totals in a tree.
   float* shared = static_cast<float*>(shared_memory());
-  shared[thread] = totals[0];
+  shared[thread] = totals;
   #pragma unroll 1
   for (int half = 128; half >= 4; half /= 2) {
     __syncthreads();

@@ -90,19 +90,13 @@ __device__ __forceinline__ void copy_element(float* to, const float* from) {
   async_copy_4(to, from, 4);
 }
 
-// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
-__device__ __forceinline__ void stage_element(float* to, const float* from) {
-  copy_element(to, from);
-}
-
 // Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.
 __device__ __forceinline__ void stage_vector(float* to, const float* from, bool is_inside, const float* legal) {
   async_copy_16(to, is_inside ? from : legal, is_inside ? 16 : 0);
 }
 
-// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
-// `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
+// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end. `x` is the
+// first channel that is staged; row and column are the first staged.
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const float* __restrict__ x, int first_row) {
   #pragma unroll 8
   for (unsigned int i = threadIdx.x; i < 2080; i += kThreads) {
@@ -122,7 +116,7 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 }
 
 // Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
-// those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
+// those of the tile's first group, first_out the tile's first channel in it.
 __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const float* __restrict__ weight,
                                               int first_out) {
   #pragma unroll 8
@@ -134,7 +128,7 @@ __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const
     const int of_warp = channel % 4;
     const int place = channel / 4 * 4 + weight_place(0, of_warp);
     const float* from = weight + ((ci * 16 + co) * 15 + tap);
-    stage_element(weights + ((ci * 15 + tap) * 8 + place), from);
+    copy_element(weights + ((ci * 15 + tap) * 8 + place), from);
   }
 }
 

@@ -74,13 +74,13 @@ constexpr long long kWeightOffset = 2560ll;  // whole vectors
 // ---- Staging ----
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
+// later.
 __device__ __forceinline__ void stage_element(float* to, const unsigned short* from) {
   *to = half_to_float(*from);
 }
 
-// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
-// `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
+// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end. `x` is the
+// first channel that is staged; row and column are the first staged.
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const unsigned short* __restrict__ x,
                                             int first_column) {
   #pragma unroll 4
@@ -110,7 +110,7 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 }
 
 // Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
-// those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
+// those of the tile's first group, first_out the tile's first channel in it.
 __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const unsigned short* __restrict__ weight) {
   #pragma unroll 8
   for (unsigned int i = threadIdx.x; i < 512; i += kThreads) {
@@ -160,7 +160,6 @@ __device__ __forceinline__ void store_16(unsigned short* to, const float* values
 // first column of its first position.
 struct Place {
   int channel;
-  int channel_end;
   int row;
   int column;
 };
@@ -227,7 +226,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 9)
   const float* weight_thread = weights + (warp_c * kWarpChannels + weight_place(lane_c, 0));
   Place place;
   place.channel = group + warp_c * kWarpChannels;
-  place.channel_end = 512;
   place.column = tile_x * 32;
 
   __syncthreads();  // the tile is staged

@@ -86,13 +86,13 @@ __device__ int floor_mod(int a) {
 // ---- Staging ----
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
+// later.
 __device__ __forceinline__ void stage_element(float* to, const unsigned short* from) {
   *to = half_to_float(*from);
 }
 
-// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
-// `x` is the first channel that is staged, of `channels` in the image from there; row and column are the first staged.
+// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end. `x` is the
+// first channel that is staged; row and column are the first staged.
 __device__ __forceinline__ void stage_input(float* __restrict__ planes, const unsigned short* __restrict__ x,
                                             int first_row, int first_column, int in_h, int in_w) {
   #pragma unroll 4
@@ -122,7 +122,7 @@ __device__ __forceinline__ int weight_place(int lane, int channel) {
 }
 
 // Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
-// those of the tile's first group, first_out the tile's first channel in it, of `channels` from there.
+// those of the tile's first group, first_out the tile's first channel in it.
 __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const unsigned short* __restrict__ weight) {
   #pragma unroll 8
   for (unsigned int i = threadIdx.x; i < 18432; i += kThreads) {
@@ -169,7 +169,6 @@ __device__ __forceinline__ void store_8(unsigned short* to, const float* values)
 // first column of its first position.
 struct Place {
   int channel;
-  int channel_end;
   int row;
   int column;
 };
@@ -238,7 +237,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const float* weight_thread = weights + weight_place(lane_c, 0);
   Place place;
   place.channel = 0;
-  place.channel_end = 64;
   place.column = (tile_x * kTileColumns + warp_x * 8) * 5;
 
   __syncthreads();  // the tile is staged

@@ -380,8 +380,8 @@ __device__ __forceinline__ Tile tile_at(int index) {
 
 // ---- Producer ----
 
-// What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
-// part of the row is in the image), of `rows` where a warp has several.
+// What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes`
+// (0: no part of the row is in the image), of `rows` where a warp has several.
 struct Copy {
   const float* from;
   int to;
@@ -413,7 +413,7 @@ __device__ __forceinline__ void copy_row(float* to, const Copy& copy, int row, i
             copy.bytes, full);
 }
 
-// Issues a producer's copies of a k-block, of which the layer has so many `channels`.
+// Issues a producer's copies of a k-block.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
   mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
   #pragma unroll 1

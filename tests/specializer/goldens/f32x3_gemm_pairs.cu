@@ -385,8 +385,8 @@ __device__ __forceinline__ Tile tile_at(int index) {
 
 // ---- Producer ----
 
-// What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
-// part of the row is in the image), of `rows` where a warp has several.
+// What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes`
+// (0: no part of the row is in the image), of `rows` where a warp has several.
 struct Copy {
   const float* from;
   int to;
@@ -412,7 +412,7 @@ __device__ __forceinline__ void copy_row(float* to, const Copy& copy, int round,
   bulk_load(to + copy.to + round * 8480, copy.from + round * 8 * 4096ll, copy.bytes, full);
 }
 
-// Issues a producer's copies of a k-block, of which the layer has so many `channels`.
+// Issues a producer's copies of a k-block.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
   mbarrier_arrive_expect(full, 2 * copy.bytes);
   if (copy.bytes != 0) {
@@ -677,7 +677,7 @@ __device__ __forceinline__ void unscale(Accumulators& acc, ScaleState& state, co
     const float factors[2][2] = {{two.x * own.x, two.y * own.y}, {two.z * own.x, two.w * own.y}};
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      float& value = acc_at(acc, i / 4 * 16 + eight * 4 + i % 4);
+      float& value = acc_at(acc, eight * 4 + i);
       value = value * factors[i % 2][0] * factors[i % 2][1];
     }
   }

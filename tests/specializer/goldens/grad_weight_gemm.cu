@@ -224,10 +224,10 @@ __device__ __forceinline__ int channel_of_rows(int rows) {
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
+__device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 64; ++i) {
-    wgmma_pin(acc[0][i]);
+    wgmma_pin(acc[i]);
   }
 }
 
@@ -242,8 +242,7 @@ __device__ __forceinline__ int pixel_of_tap(int tap) {
 
 using Words = unsigned int[8][4];
 
-// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
-// the next one.
+// Loads a unit: zeros where it is outside the image, and for channels that there are not.
 __device__ __forceinline__ void load_unit(unsigned int (&words)[4], const unsigned short* __restrict__ from,
                                           bool is_inside) {
   uint4 loaded = make_uint4(0, 0, 0, 0);
@@ -256,8 +255,7 @@ __device__ __forceinline__ void load_unit(unsigned int (&words)[4], const unsign
   words[3] = loaded.w;
 }
 
-// Loads a unit: zeros where it is outside the image, and for channels that there are not. `plane` is from a channel to
-// the next one.
+// Loads a unit: zeros where it is outside the image, and for channels that there are not.
 __device__ __forceinline__ void load_unit_2(unsigned int (&words)[4], const unsigned short* __restrict__ from,
                                             bool is_inside) {
   uint4 loaded = make_uint4(0, 0, 0, 0);
@@ -284,8 +282,7 @@ __device__ __forceinline__ int window_place(int pixel, int unit) {
   return unit * kWindowUnitPitch + pixel * 16;
 }
 
-// Writes the unit that is `next` units behind the one at `to`, which is the block's unit `unit`: in 16 bits that of the
-// words' low or high halves.
+// Writes the unit that is `next` units after the one at `to`.
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const unsigned int (&words)[4], int next) {
   *reinterpret_cast<uint4*>(to + next * kInputUnitPitch) = packed_unit(words);
 }
@@ -537,20 +534,20 @@ using Fragments = unsigned int[1][4];
 
 // All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
 // are the thread's own in the window.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const unsigned char* shared, int offset,
-                                               const int (&places)[1]) {
+__device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* shared, int offset,
+                                               const int& places) {
   const unsigned long long input = input_descriptor(shared + offset);
   Fragments fragments[2];
   // taps (0 to 3, 0 to 3)
   #pragma unroll
   for (int step = 0; step < 8; ++step) {
-    load_fragment(fragments[step % 2][0], shared, offset, step, places[0]);
+    load_fragment(fragments[step % 2][0], shared, offset, step, places);
     #pragma unroll
     for (int word = 0; word < 4; ++word) {
       wgmma_pin_operand(fragments[step % 2][0][word]);
     }
     wgmma_fence();
-    wgmma_m64n128k16_f16_rs_mn_b(acc[0], fragments[step % 2][0], wgmma_descriptor_move(input, input_of_step(step)), 1);
+    wgmma_m64n128k16_f16_rs_mn_b(acc, fragments[step % 2][0], wgmma_descriptor_move(input, input_of_step(step)), 1);
     wgmma_commit();
     wgmma_wait(1);  // the step before, whose fragments the next one overwrites
   }
@@ -579,18 +576,17 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       const int kh = target.first_kh;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[1];
-      sums[0] = from[place_in_column(vector)];
+      float sums = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
       const long long at = target.slice * kWeights + weight;
-      partial[at] = sums[0];
+      partial[at] = sums;
     }
   }
 }
 
 // Stores a block's results, through shared memory: some columns at a time.
-__device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float* columns, const Target& target,
+__device__ __forceinline__ void store_block(const Accumulators& acc, float* columns, const Target& target,
                                             float* __restrict__ partial, int warpgroup, int thread) {
   const int lane = thread % 32;
   named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
@@ -601,7 +597,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
     for (int column = 0; column < kStoredColumns; column += 8) {
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[0][column / 2 + i];
+        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[column / 2 + i];
       }
     }
   }
@@ -613,21 +609,15 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
 
 // Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
 // in memory where that is due.
-__device__ __forceinline__ void consume_stage(Accumulators (&acc)[1], const int (&places)[1],
-                                              const unsigned char* shared, unsigned long long* full,
-                                              unsigned long long* empty, int consumed, int lane) {
+__device__ __forceinline__ void consume_stage(Accumulators& acc, const int& places, const unsigned char* shared,
+                                              unsigned long long* full, unsigned long long* empty, int consumed,
+                                              int lane) {
   const int stage = consumed % 3;
   mbarrier_wait(&full[stage], consumed / 3 % 2);
   pin(acc);
   multiply_stage(acc, shared, stage * kStageBytes, places);
   pin(acc);
   release_stage(&empty[stage], lane);
-}
-
-// Stores what a warpgroup has summed up over so many stages.
-__device__ __forceinline__ void store_sums(Accumulators (&acc)[1], float* columns, const Target& target,
-                                           float* __restrict__ partial, int warpgroup, int thread) {
-  store_block(acc, columns, target, partial, warpgroup, thread);
 }
 
 // ---- Kernels ----
@@ -649,7 +639,6 @@ struct BiasPlaces {
   long long end;
   long long image;
   long long place;
-  long long in_image;
   int step;
 };
 
@@ -659,7 +648,6 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   places.end = batch * 1024ll * (slice + 1) / 256;
   places.image = 0;
   places.place = places.next;
-  places.in_image = 1024;
   places.step = 64;
   return places;
 }
@@ -670,7 +658,6 @@ __device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, in
   places.end = batch * 1024ll * (slice + 1) / 256;
   places.image = 0;
   places.place = places.next;
-  places.in_image = 1024;
   places.step = 8;
   return places;
 }
@@ -827,14 +814,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     bring_stages(shared, full, empty, x, grad_y, target, first_tile, count, row_tiles, threadIdx.x - kConsumers, batch);
   } else {
     const int thread = threadIdx.x;
-    int places[1];
+    int places;
     const int rows = warpgroup * 4 + thread / 32 % 4;
-    places[0] = place_of_rows(rows, thread % 32);
-    Accumulators acc[1] = {};
+    places = place_of_rows(rows, thread % 32);
+    Accumulators acc = {};
     for (int consumed = 0; consumed < count; ++consumed) {
       consume_stage(acc, places, shared, full, empty, consumed, thread % 32);
     }
-    store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+    store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
   }
 }
 

@@ -275,7 +275,6 @@ __device__ __forceinline__ unsigned int low_parts(float a, float b, unsigned int
                          fmaf(half_to_float(static_cast<unsigned short>(high >> 16)), -2048.0f, b * 2048.0f));
 }
 
-// With `nonzero` no value but zero has a high part of zero: its product with an infinity is then one.
 __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale) {
   unsigned int high = floats_to_half2(a * scale, b * scale);
   return {high, low_parts(a * scale, b * scale, high)};
@@ -408,12 +407,6 @@ using Positions = Position[1];
 
 // Writes those of so many octets of channels, transposed. Each lane points at a position of one of them; of octet
 // lane / 8, or of one below the number of octets, which is a power of two.
-__device__ __forceinline__ void store_matrices(unsigned char* to, const unsigned int (&values)[4]) {
-  matrix_store_x4_transposed(to, values);
-}
-
-// Writes those of so many octets of channels, transposed. Each lane points at a position of one of them; of octet
-// lane / 8, or of one below the number of octets, which is a power of two.
 __device__ __forceinline__ void store_matrices_2(unsigned char* to, const unsigned int (&values)[4]) {
   const unsigned int both[2] = {values[0], values[1]};
   matrix_store_x2_transposed(to, both);
@@ -465,8 +458,8 @@ __device__ __forceinline__ void store_split_block(unsigned char* to, unsigned ch
     high[octet] = pair.high;
     low[octet] = pair.low;
   }
-  store_matrices(to, high);
-  store_matrices(to_low, low);
+  matrix_store_x4_transposed(to, high);
+  matrix_store_x4_transposed(to_low, low);
 }
 
 // Splits a lane's words of some octets of channels, and writes their high parts at `to`, and their low parts.
@@ -641,16 +634,14 @@ __device__ __forceinline__ Row window_row(const unsigned char* slot, int row) {
   return {slot + kWindowRowsOffset + row * 2816, max(skew, 0), skew == -1 ? 0 : 1024};
 }
 
-// The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the
-// one before, modulo those of a copy.
+// The first word that a lane loads of a strip.
 __device__ __forceinline__ const unsigned char* first_word(const Row& row, int lane) {
   const int channel = lane / 4;
   const int begin = row.begin;
   return row.copy + (channel * 144 + (begin + lane % 4) * 4);
 }
 
-// The first word that a lane loads of a strip. A row of each next channel begins `step` words later than that of the
-// one before, modulo those of a copy.
+// The first word that a lane loads of a strip.
 __device__ __forceinline__ const unsigned char* first_word_2(const Row& row, int lane) {
   const int channel = lane / 4;
   const int begin = row.begin;
@@ -745,7 +736,7 @@ __device__ __forceinline__ void turn_input(unsigned char* input, unsigned char* 
 }
 
 // The position of the window of an element that is so far behind its first one: where the plane wants it, which is the
-// only one that may, or this one. `row` and `plane_h` are the first position of its row and the first plane.
+// only one that may, or this one. `row` is the first position of its row. `plane_h` is the first plane.
 __device__ __forceinline__ Position window_position(int from_first, int block, int plane_h, int row) {
   const unsigned int first = from_first;
   // Blocks of whole strides are found from the first one.
@@ -755,7 +746,7 @@ __device__ __forceinline__ Position window_position(int from_first, int block, i
 }
 
 // Writes the positions of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first
-// word, `skew` elements before the taps' first, and `first_row` that of the taps' first.
+// word.
 __device__ __forceinline__ void turn_window(unsigned char* window, unsigned char* spare, const unsigned char* slot,
                                             int first_column, int warp, int lane) {
   #pragma unroll 1
@@ -896,7 +887,7 @@ __device__ __forceinline__ float with_low(float total, float low) {
   return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
 }
 
-// A thread's totals: in registers, or in shared memory at `place`.
+// A thread's totals: in shared memory at `place`.
 __device__ __forceinline__ float4 load_totals(const float4* place, int tile, int i) {
   return place[(tile * 16 + i) / 4 * kConsumers];
 }
@@ -991,12 +982,11 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       const int kh = target.first_kh + tap / 7;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[1];
-      sums[0] = from[place_in_column(vector)];
+      float sums = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
       const long long at = target.slice * 21504ll + weight;
-      partial[at] = sums[0];
+      partial[at] = sums;
     }
   }
 }

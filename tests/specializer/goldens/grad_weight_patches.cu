@@ -246,10 +246,10 @@ __device__ __forceinline__ int channel_of_rows(int rows) {
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
+__device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 32; ++i) {
-    wgmma_pin(acc[0][i]);
+    wgmma_pin(acc[i]);
   }
 }
 
@@ -342,7 +342,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
 // ---- Products ----
 
 // Issues the products of a stage, of a warpgroup that has so many tiles of 64 rows.
-__device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const unsigned char* stage, int warpgroup) {
+__device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned char* stage, int warpgroup) {
   const unsigned long long rows =
       wgmma_descriptor(stage + (kInputBytes + warpgroup * kProductBytes), kRowBoxBytes, 1024, kRowSwizzle);
   const unsigned long long columns = wgmma_descriptor(stage, kInputBoxBytes, 1024, kInSwizzle);
@@ -350,7 +350,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[1], const uns
   // taps (0 to 1, 0 to 1)
   #pragma unroll
   for (int step = 0; step < 8; ++step) {
-    wgmma_m64n64k16_f16_ss_mn_ab(acc[0], wgmma_descriptor_move(rows, step * 2048),
+    wgmma_m64n64k16_f16_ss_mn_ab(acc, wgmma_descriptor_move(rows, step * 2048),
                                  wgmma_descriptor_move(columns, step * 2048), 1);
   }
   wgmma_commit();
@@ -378,18 +378,17 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       const int kh = target.first_kh + tap / 2;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[1];
-      sums[0] = from[place_in_column(vector)];
+      float sums = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 2 + kh) * 2 + kw;
       const long long at = target.slice * 8192ll + weight;
-      partial[at] = sums[0];
+      partial[at] = sums;
     }
   }
 }
 
 // Stores a block's results, through shared memory: some columns at a time.
-__device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float* columns, const Target& target,
+__device__ __forceinline__ void store_block(const Accumulators& acc, float* columns, const Target& target,
                                             float* __restrict__ partial, int warpgroup, int thread) {
   const int lane = thread % 32;
   named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
@@ -400,7 +399,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
     for (int column = 0; column < kStoredColumns; column += 8) {
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[0][column / 2 + i];
+        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[column / 2 + i];
       }
     }
   }
@@ -411,9 +410,8 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
 // ---- Consumers ----
 
 // Multiplies so many stages. Without promotions a stage is released when the products of the next one are issued.
-__device__ __forceinline__ void consume_stages(Accumulators (&acc)[1], const unsigned char* shared,
-                                               unsigned long long* full, unsigned long long* empty, int count,
-                                               int warpgroup, int lane) {
+__device__ __forceinline__ void consume_stages(Accumulators& acc, const unsigned char* shared, unsigned long long* full,
+                                               unsigned long long* empty, int count, int warpgroup, int lane) {
   pin(acc);
   for (int consumed = 0; consumed < count; ++consumed) {
     const int stage = consumed % 4;
@@ -452,7 +450,7 @@ __device__ __forceinline__ void sum_stage(float (&totals)[8], const unsigned cha
   }
 }
 
-// All stages of a block, by the warps for that. It takes those of `count` whose number has the remainder `turn`.
+// All stages of a block, by the warps for that.
 __device__ __forceinline__ void sum_rows(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
                                          float* __restrict__ partial_bias, const Target& target, int count, int part,
                                          int thread) {
@@ -485,7 +483,7 @@ __device__ __forceinline__ void sum_rows(unsigned char* shared, unsigned long lo
   }
 }
 
-// Adds a part of a sum's slices, in their order. Those of a slice are `pitch` apart.
+// Adds a part of a sum's slices, in their order.
 __device__ __forceinline__ float add_part(const float* __restrict__ sums, int part) {
   const int last = 132 * (part + 1) / 16;
   float sum = 0;
@@ -496,7 +494,7 @@ __device__ __forceinline__ float add_part(const float* __restrict__ sums, int pa
   return sum;
 }
 
-// Adds a part of a sum's slices, in their order. Those of a slice are `pitch` apart.
+// Adds a part of a sum's slices, in their order.
 __device__ __forceinline__ float add_part_2(const float* __restrict__ sums, int part) {
   const int last = 132 * (part + 1) / 16;
   float sum = 0;
@@ -579,7 +577,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
   } else {
     const int warpgroup = warp / 4;
-    Accumulators acc[1] = {};
+    Accumulators acc = {};
     consume_stages(acc, shared, full, empty, count, warpgroup, lane);
     named_barrier_sync(2, 320);
     target.first_kh += 0;  // the weights' rows of all planes of taps

@@ -387,12 +387,11 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       const int kh = target.first_kh + tap / 4;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[1];
-      sums[0] = from[place_in_column(vector)];
+      float sums = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
       const long long at = target.slice * kWeights + weight;
-      partial[at] = sums[0];
+      partial[at] = sums;
     }
   }
 }
@@ -433,12 +432,6 @@ __device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const int 
   multiply_stage(acc, shared, stage * kStageBytes, places);
   pin(acc);
   release_stage(&empty[stage], lane);
-}
-
-// Stores what a warpgroup has summed up over so many stages.
-__device__ __forceinline__ void store_sums(Accumulators (&acc)[2], float* columns, const Target& target,
-                                           float* __restrict__ partial, int warpgroup, int thread) {
-  store_block(acc, columns, target, partial, warpgroup, thread);
 }
 
 // ---- Producer ----
@@ -530,9 +523,7 @@ __device__ __forceinline__ void add_vector(float (&sums)[8], const uint4& vector
 struct BiasPlaces {
   long long next;
   long long end;
-  long long image;
   long long place;
-  long long in_image;
   int step;
 };
 
@@ -540,9 +531,7 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   BiasPlaces places;
   places.next = batch * 1024ll * slice / 256 + thread / 4;
   places.end = batch * 1024ll * (slice + 1) / 256;
-  places.image = 0;
   places.place = places.next;
-  places.in_image = 1024;
   places.step = 64;
   return places;
 }
@@ -551,9 +540,7 @@ __device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, in
   BiasPlaces places;
   places.next = batch * 1024ll * slice / 256 + thread / 32;
   places.end = batch * 1024ll * (slice + 1) / 256;
-  places.image = 0;
   places.place = places.next;
-  places.in_image = 1024;
   places.step = 8;
   return places;
 }
@@ -726,7 +713,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     __syncwarp();
     consume_stage(acc, places, shared, full, empty, consumed, thread % 32);
   }
-  store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+  store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
 }
 
 }  // namespace convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source

@@ -280,10 +280,10 @@ __device__ __forceinline__ int channel_of_rows() {
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
+__device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 64; ++i) {
-    wgmma_pin(acc[0][i]);
+    wgmma_pin(acc[i]);
   }
 }
 
@@ -464,8 +464,8 @@ using PartFragments = unsigned int[2][4];
 
 // All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
 // are the thread's own in the window.
-__device__ __forceinline__ void multiply_parts(Accumulators (&high)[1], Accumulators (&low)[1],
-                                               const unsigned char* shared, int offset, const int (&places)[1]) {
+__device__ __forceinline__ void multiply_parts(Accumulators& high, Accumulators& low, const unsigned char* shared,
+                                               int offset, const int& places) {
   const unsigned long long input = input_descriptor(shared + offset);
   PartFragments fragments[2];
   // taps (0 to 3, 0 to 3)
@@ -473,7 +473,7 @@ __device__ __forceinline__ void multiply_parts(Accumulators (&high)[1], Accumula
   for (int step = 0; step < 5; ++step) {
     #pragma unroll
     for (int part = 0; part < 2; ++part) {
-      load_fragment(fragments[step % 2][part], shared, offset, part, step, places[0]);
+      load_fragment(fragments[step % 2][part], shared, offset, part, step, places);
       #pragma unroll
       for (int word = 0; word < 4; ++word) {
         wgmma_pin_operand(fragments[step % 2][part][word]);
@@ -482,9 +482,9 @@ __device__ __forceinline__ void multiply_parts(Accumulators (&high)[1], Accumula
     wgmma_fence();
     const unsigned long long high_input = wgmma_descriptor_move(input, input_of_step(step));
     const unsigned long long low_input = wgmma_descriptor_move(input, kInputPartBytes + input_of_step(step));
-    wgmma_m64n128k16_f16_rs_mn_b(low[0], fragments[step % 2][1], high_input, 1);
-    wgmma_m64n128k16_f16_rs_mn_b(high[0], fragments[step % 2][0], high_input, 1);
-    wgmma_m64n128k16_f16_rs_mn_b(low[0], fragments[step % 2][0], low_input, 1);
+    wgmma_m64n128k16_f16_rs_mn_b(low, fragments[step % 2][1], high_input, 1);
+    wgmma_m64n128k16_f16_rs_mn_b(high, fragments[step % 2][0], high_input, 1);
+    wgmma_m64n128k16_f16_rs_mn_b(low, fragments[step % 2][0], low_input, 1);
     wgmma_commit();
     wgmma_wait(1);  // the step before, whose fragments the next one overwrites
   }
@@ -496,48 +496,48 @@ __device__ __forceinline__ float with_low(float total, float low) {
   return is_finite(total) ? fmaf(low, 0.00048828125f, total) : total;
 }
 
-// A thread's totals: in registers, or in shared memory at `place`.
-__device__ __forceinline__ float4 load_totals(const Accumulators (&totals)[1], int i) {
-  return make_float4(totals[0][i], totals[0][i + 1], totals[0][i + 2], totals[0][i + 3]);
+// A thread's totals: in registers.
+__device__ __forceinline__ float4 load_totals(const Accumulators& totals, int i) {
+  return make_float4(totals[i], totals[i + 1], totals[i + 2], totals[i + 3]);
 }
 
-__device__ __forceinline__ void store_totals(Accumulators (&totals)[1], int i, const float4& four) {
-  totals[0][i] = four.x;
-  totals[0][i + 1] = four.y;
-  totals[0][i + 2] = four.z;
-  totals[0][i + 3] = four.w;
+__device__ __forceinline__ void store_totals(Accumulators& totals, int i, const float4& four) {
+  totals[i] = four.x;
+  totals[i + 1] = four.y;
+  totals[i + 2] = four.z;
+  totals[i + 3] = four.w;
 }
 
 // Adds accumulators of high parts to the totals, and begins them anew.
-__device__ __forceinline__ void promote_high(Accumulators (&totals)[1], Accumulators (&high)[1]) {
+__device__ __forceinline__ void promote_high(Accumulators& totals, Accumulators& high) {
   #pragma unroll
   for (int i = 0; i < 64; i += 4) {
     float4 four = load_totals(totals, i);
-    four.x += high[0][i];
-    four.y += high[0][i + 1];
-    four.z += high[0][i + 2];
-    four.w += high[0][i + 3];
+    four.x += high[i];
+    four.y += high[i + 1];
+    four.z += high[i + 2];
+    four.w += high[i + 3];
     store_totals(totals, i, four);
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      high[0][i + k] = 0;
+      high[i + k] = 0;
     }
   }
 }
 
 // Adds accumulators of low parts to the totals, and begins them anew.
-__device__ __forceinline__ void promote_low(Accumulators (&totals)[1], Accumulators (&low)[1]) {
+__device__ __forceinline__ void promote_low(Accumulators& totals, Accumulators& low) {
   #pragma unroll
   for (int i = 0; i < 64; i += 4) {
     float4 four = load_totals(totals, i);
-    four.x = with_low(four.x, low[0][i]);
-    four.y = with_low(four.y, low[0][i + 1]);
-    four.z = with_low(four.z, low[0][i + 2]);
-    four.w = with_low(four.w, low[0][i + 3]);
+    four.x = with_low(four.x, low[i]);
+    four.y = with_low(four.y, low[i + 1]);
+    four.z = with_low(four.z, low[i + 2]);
+    four.w = with_low(four.w, low[i + 3]);
     store_totals(totals, i, four);
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      low[0][i + k] = 0;
+      low[i + k] = 0;
     }
   }
 }
@@ -583,7 +583,7 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
 }
 
 // Stores a block's results, through shared memory: some columns at a time.
-__device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float* columns, const Target& target,
+__device__ __forceinline__ void store_block(const Accumulators& acc, float* columns, const Target& target,
                                             float* __restrict__ grad_weight, int warpgroup, int thread) {
   const int lane = thread % 32;
   named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
@@ -594,7 +594,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
     for (int column = 0; column < 128; column += 8) {
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[0][column / 2 + i];
+        to[(column + i % 2) * kColumnPitch + i / 2 * 8] = acc[column / 2 + i];
       }
     }
   }
@@ -605,22 +605,20 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[1], float*
 // ---- Consumers ----
 
 // Undoes the scales of a thread's totals, of its rows' and columns' channels.
-__device__ __forceinline__ void unscale(Accumulators (&totals)[1], const float* scales, int thread) {
+__device__ __forceinline__ void unscale(Accumulators& totals, const float* scales, int thread) {
   const int lane = thread % 32;
   const float* of_rows = scales + (128 + channel_of_rows() + lane / 4);
   #pragma unroll
   for (int i = 0; i < 64; ++i) {
-    totals[0][i] = scaled_by(totals[0][i],
-                             -exponent_of(of_rows[i / 2 % 2 * 8]) -
-                             exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
+    totals[i] = scaled_by(totals[i],
+                          -exponent_of(of_rows[i / 2 % 2 * 8]) - exponent_of(scales[i / 4 * 8 + lane % 4 * 2 + i % 2]));
   }
 }
 
 // Multiplies what the stage of this number brought, and releases it. Promotes accumulators to the thread's totals where
 // that is due.
-__device__ __forceinline__ void consume_parts(Accumulators (&totals)[1], Accumulators (&high)[1],
-                                              Accumulators (&low)[1], const int (&places)[1],
-                                              const unsigned char* shared, unsigned long long* full,
+__device__ __forceinline__ void consume_parts(Accumulators& totals, Accumulators& high, Accumulators& low,
+                                              const int& places, const unsigned char* shared, unsigned long long* full,
                                               unsigned long long* empty, int consumed, int lane) {
   const int stage = consumed % 3;
   mbarrier_wait(&full[stage], consumed / 3 % 2);
@@ -639,7 +637,7 @@ __device__ __forceinline__ void consume_parts(Accumulators (&totals)[1], Accumul
 }
 
 // Stores what a warpgroup has summed up.
-__device__ __forceinline__ void store_parts(Accumulators (&totals)[1], Accumulators (&high)[1], Accumulators (&low)[1],
+__device__ __forceinline__ void store_parts(Accumulators& totals, Accumulators& high, Accumulators& low,
                                             const float* scales, float* columns, const Target& target,
                                             float* __restrict__ grad_weight, int warpgroup, int thread) {
   promote_high(totals, high);
@@ -819,8 +817,7 @@ __device__ __forceinline__ void store_split_2(unsigned char* to, const float (&w
   *reinterpret_cast<uint4*>(to + 512) = make_uint4(low[0], low[1], low[2], low[3]);
 }
 
-// `from` and `to` are a chunk's. It has so many images that are there. `first_scanned` is the place of the tensor's
-// first channel among all that were scanned.
+// `from` and `to` are a chunk's. It has so many images that are there.
 __device__ __forceinline__ void split_tile(const float* __restrict__ from, unsigned char* __restrict__ to,
                                            const float* __restrict__ maxima, unsigned char* shared, int first_position,
                                            int first_channel, int images, int thread) {
@@ -849,8 +846,7 @@ __device__ __forceinline__ void split_tile(const float* __restrict__ from, unsig
   }
 }
 
-// `from` and `to` are a chunk's. It has so many images that are there. `first_scanned` is the place of the tensor's
-// first channel among all that were scanned.
+// `from` and `to` are a chunk's. It has so many images that are there.
 __device__ __forceinline__ void split_tile_2(const float* __restrict__ from, unsigned char* __restrict__ to,
                                              const float* __restrict__ maxima, unsigned char* shared,
                                              int first_position, int first_channel, int images, int thread) {
@@ -925,11 +921,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int thread = threadIdx.x;
   const int lane = thread % 32;
   const int warpgroup = warp_uniform(thread / 128);
-  int places[1];
-  places[0] = place_of_rows(warpgroup * 4 + thread / 32 % 4, lane);
-  Accumulators high[1] = {};
-  Accumulators low[1] = {};
-  Accumulators sums[1] = {};  // where they are not in shared memory
+  int places = place_of_rows(warpgroup * 4 + thread / 32 % 4, lane);
+  Accumulators high = {};
+  Accumulators low = {};
+  Accumulators sums = {};  // where they are not in shared memory
   for (int consumed = 0; consumed < count; ++consumed) {
     if (thread == 0) {
       copy_next(shared, x_map, grad_y_map, full, empty, source, count, consumed);

@@ -256,16 +256,11 @@ __device__ __forceinline__ Target target_of(int block) {
 // ---- Products ----
 
 // A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first
-// fragment word begins with. In 16 bits a fragment word has two positions, which need not lie in one word: the other
-// one is in the word `next` bytes on, and both are moved right by bits.
+// fragment word begins with.
 struct Place {
   int first;
-  int next;
-  int first_bits;
-  int next_bits;
 };
 
-// `skew` is where the window begins in its rows.
 __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
   const int tap = tap_of_rows(rows);
   const int channel = channel_of_rows(rows) + lane / 4;
@@ -273,9 +268,6 @@ __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
   const int bytes = tap / 7 * kRowBytes + channel * kPitchBytes;
   Place place;
   place.first = bytes + (lane % 4 + element) * 4;
-  place.next = 0;
-  place.first_bits = 0;
-  place.next_bits = 0;
   return place;
 }
 
@@ -359,12 +351,11 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       const int kh = target.first_kh + (2 - column / 32);
       const int ci = target.first_in + column % 32;
       const float* from = columns + column * kColumnPitch;
-      float sums[1];
-      sums[0] = from[place_in_column(vector)];
+      float sums = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
       const long long at = target.slice * kWeights + weight;
-      partial[at] = sums[0];
+      partial[at] = sums;
     }
   }
 }
@@ -405,12 +396,6 @@ __device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const Plac
   multiply_stage(acc, shared, stage * kStageBytes, places);
   pin(acc);
   release_stage(&empty[stage], lane);
-}
-
-// Stores what a warpgroup has summed up over so many stages.
-__device__ __forceinline__ void store_sums(Accumulators (&acc)[2], float* columns, const Target& target,
-                                           float* __restrict__ partial, int warpgroup, int thread) {
-  store_block(acc, columns, target, partial, warpgroup, thread);
 }
 
 // ---- Producer ----
@@ -519,7 +504,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int consumed = 0; consumed < count; ++consumed) {
       consume_stage(acc, places, shared, full, empty, consumed, thread % 32);
     }
-    store_sums(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
+    store_block(acc, reinterpret_cast<float*>(shared), target, partial, warpgroup, thread);
   }
 }
 

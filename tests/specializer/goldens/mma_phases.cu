@@ -289,10 +289,6 @@ __device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
 
 using Accumulators = float[2][1][4][4];
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k8_tf32(acc, a, b);
-}
-
 // Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for
 // loads, and a copy would overtake them.
 __device__ __forceinline__ unsigned int bits_of_all(const Accumulators& acc) {
@@ -325,7 +321,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const float* s
         for (int tile = 0; tile < 4; ++tile) {
           unsigned int b[2];
           fragment_of(b, rows[chunk], tile + shift_w);
-          multiply_add(acc[chunk][0][tile], a, b);
+          mma_k8_tf32(acc[chunk][0][tile], a, b);
         }
       }
     }

@@ -114,13 +114,6 @@ __device__ int floor_mod(int a) {
   return a - 5 * (a >= 0 ? a / 5 : -((4 - a) / 5));
 }
 
-// ---- Elements ----
-
-// Two elements in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_bfloat162(low, high);
-}
-
 // ---- Staging ----
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image ends.
@@ -206,24 +199,24 @@ __device__ __forceinline__ float epilogue() {
 }
 
 // Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own
-// place for its first channels; `bias` are those of these.
+// place for its first channels.
 __device__ __forceinline__ void write_exchanged(const Accumulators& acc, unsigned short* __restrict__ exchange) {
   #pragma unroll
   for (int product = 0; product < 4; ++product) {
     {
       unsigned short* to = exchange + (1152 + product * 8);
-      *reinterpret_cast<unsigned int*>(to) = pair(acc[1][product][0], acc[1][product][1]);
-      *reinterpret_cast<unsigned int*>(to + 576) = pair(acc[1][product][2], acc[1][product][3]);
+      *reinterpret_cast<unsigned int*>(to) = floats_to_bfloat162(acc[1][product][0], acc[1][product][1]);
+      *reinterpret_cast<unsigned int*>(to + 576) = floats_to_bfloat162(acc[1][product][2], acc[1][product][3]);
     }
     {
       unsigned short* to = exchange + (3456 + product * 8);
-      *reinterpret_cast<unsigned int*>(to) = pair(acc[3][product][0], acc[3][product][1]);
-      *reinterpret_cast<unsigned int*>(to + 576) = pair(acc[3][product][2], acc[3][product][3]);
+      *reinterpret_cast<unsigned int*>(to) = floats_to_bfloat162(acc[3][product][0], acc[3][product][1]);
+      *reinterpret_cast<unsigned int*>(to + 576) = floats_to_bfloat162(acc[3][product][2], acc[3][product][3]);
     }
     {
       unsigned short* to = exchange + (4608 + product * 8);
-      *reinterpret_cast<unsigned int*>(to) = pair(acc[4][product][0], acc[4][product][1]);
-      *reinterpret_cast<unsigned int*>(to + 576) = pair(acc[4][product][2], acc[4][product][3]);
+      *reinterpret_cast<unsigned int*>(to) = floats_to_bfloat162(acc[4][product][0], acc[4][product][1]);
+      *reinterpret_cast<unsigned int*>(to + 576) = floats_to_bfloat162(acc[4][product][2], acc[4][product][3]);
     }
   }
 }

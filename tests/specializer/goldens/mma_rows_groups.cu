@@ -128,13 +128,6 @@ __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);
 }
 
-// ---- Elements ----
-
-// Two elements in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // ---- Staging ----
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image ends.
@@ -248,23 +241,23 @@ __device__ __forceinline__ void write_exchanged(const Accumulators& acc, unsigne
     {
       unsigned short* to = exchange + product * 8;
       *reinterpret_cast<unsigned int*>(to) =
-          pair(epilogue(acc[0][product][0], low), epilogue(acc[0][product][1], high));
+          floats_to_half2(epilogue(acc[0][product][0], low), epilogue(acc[0][product][1], high));
       *reinterpret_cast<unsigned int*>(to + 320) =
-          pair(epilogue(acc[0][product][2], low), epilogue(acc[0][product][3], high));
+          floats_to_half2(epilogue(acc[0][product][2], low), epilogue(acc[0][product][3], high));
     }
     {
       unsigned short* to = exchange + (640 + product * 8);
       *reinterpret_cast<unsigned int*>(to) =
-          pair(epilogue(acc[1][product][0], low), epilogue(acc[1][product][1], high));
+          floats_to_half2(epilogue(acc[1][product][0], low), epilogue(acc[1][product][1], high));
       *reinterpret_cast<unsigned int*>(to + 320) =
-          pair(epilogue(acc[1][product][2], low), epilogue(acc[1][product][3], high));
+          floats_to_half2(epilogue(acc[1][product][2], low), epilogue(acc[1][product][3], high));
     }
     {
       unsigned short* to = exchange + (1280 + product * 8);
       *reinterpret_cast<unsigned int*>(to) =
-          pair(epilogue(acc[2][product][0], low), epilogue(acc[2][product][1], high));
+          floats_to_half2(epilogue(acc[2][product][0], low), epilogue(acc[2][product][1], high));
       *reinterpret_cast<unsigned int*>(to + 320) =
-          pair(epilogue(acc[2][product][2], low), epilogue(acc[2][product][3], high));
+          floats_to_half2(epilogue(acc[2][product][2], low), epilogue(acc[2][product][3], high));
     }
   }
 }

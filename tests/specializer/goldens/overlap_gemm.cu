@@ -230,13 +230,6 @@ struct Pipeline {
   unsigned long long* empty;
 };
 
-// ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // ---- Producer ----
 
 // Issues the copies of a k-block to a stage: the tile's pixels and weights.
@@ -337,8 +330,8 @@ __device__ __forceinline__ Place column_place(unsigned int column) {
   return {padded / 2, padded % 2};
 }
 
-// Adds up the products of adjacent channels' taps, `channel` and those behind it, in the order of the taps. What a tap
-// lacks is read from the first product, and not added: so that all loads are issued before the first has come.
+// Adds up the products of adjacent channels' taps, `channel` and those after it, in the order of the taps. What a tap
+// lacks is read from the first product, and not added: so all loads are issued before the first is in.
 __device__ __forceinline__ void add_taps(float (&sums)[8], const float* products, unsigned int image, const Place& row,
                                          const Place& column, unsigned int channel) {
   #pragma unroll
@@ -391,8 +384,8 @@ __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, con
       }
       store_global_16(y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + out_column) * 256 +
                       out_channel,
-                      make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                 pair(values[6], values[7])));
+                      make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
+                                 floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
     }
   }
 }

@@ -219,15 +219,9 @@ constexpr int kBarrierOffset = 110592;
 struct Pipeline {
   unsigned char* shared;
   unsigned long long* full;
-  unsigned long long* empty;
 };
 
 // ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
 
 __device__ __forceinline__ unsigned int weight_place(unsigned int ci, unsigned int column) {
   const unsigned int place = column / kBoxColumns * kWeightBoxBytes + ci % 64 * kRowBytes + column % kBoxColumns * 2;
@@ -325,7 +319,6 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 // A tile: its first image, output channel, output row and column; and its first row and column of the input.
 struct Tile {
   int image;
-  int channel;
   int out_row;
   int out_column;
   int row;
@@ -361,11 +354,11 @@ __device__ __forceinline__ Place column_place(unsigned int column) {
   return {padded / 4, padded % 4};
 }
 
-// Adds up the products of adjacent channels' taps, `channel` and those behind it, in the order of the taps. What a tap
-// lacks is read from the first product, and not added: so that all loads are issued before the first has come.
-__device__ __forceinline__ void add_taps(float (&sums)[1], const float* products, unsigned int image, const Place& row,
+// Adds up the products of adjacent channels' taps in the order of the taps. What a tap lacks is read from the first
+// product, and not added: so all loads are issued before the first is in.
+__device__ __forceinline__ void add_taps(float& sums, const float* products, unsigned int image, const Place& row,
                                          const Place& column) {
-  sums[0] = 0;
+  sums = 0;
   #pragma unroll
   for (unsigned int tap_h = 0; tap_h < 3; ++tap_h) {
     #pragma unroll
@@ -375,7 +368,7 @@ __device__ __forceinline__ void add_taps(float (&sums)[1], const float* products
       const unsigned int tap = (tap_h * 4 + row.phase) * 9 + tap_w * 4 + column.phase;
       const float* from = products + (exists ? tap * kColumnPitch + pixel : 0);
       const float v = from[0];
-      sums[0] += exists ? v : 0;
+      sums += exists ? v : 0;
     }
   }
 }
@@ -396,12 +389,13 @@ __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const
       float values[4];
       #pragma unroll
       for (unsigned int v = 0; v < 4; ++v) {
-        float sum[1];
+        float sum;
         add_taps(sum, products, image, row_at, column_place(first + v));
-        values[v] = epilogue(sum[0], half_to_float(bias[0]));
+        values[v] = epilogue(sum, half_to_float(bias[0]));
       }
       store_global_8(y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + tile.out_column) +
-                     static_cast<int>(first), make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+                     static_cast<int>(first),
+                     make_uint2(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3])));
     }
   }
 }
@@ -410,7 +404,6 @@ __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const
 
 // Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
 struct CallSizes {
-  int batch;
   int out_h;
   int out_w;
   int tiles_h;
@@ -423,7 +416,6 @@ __device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   const int place_h = index / sizes.tiles_w % sizes.tiles_h;
   Tile tile;
   tile.image = index / sizes.tiles_w / sizes.tiles_h;
-  tile.channel = 0;
   tile.out_row = (place_h * 10 + 1) * 4 - 4;
   tile.out_column = (place_w * 14 + 1) * 4 - 4;
   tile.row = place_h * 10 - 1;
@@ -473,7 +465,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                                                    const unsigned short* __restrict__ bias,
                                                    unsigned short* __restrict__ y, int batch) {
   CallSizes sizes;
-  sizes.batch = batch;
   sizes.out_h = 1080;
   sizes.out_w = 1920;
   sizes.tiles_h = 27;
@@ -483,7 +474,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
   pipeline.full = reinterpret_cast<unsigned long long*>(pipeline.shared + kBarrierOffset);
-  pipeline.empty = pipeline.full + 1;
   if (threadIdx.x == 0) {
     tensor_prefetch(x_map);
     mbarrier_init(&pipeline.full[0], 1);

@@ -243,13 +243,6 @@ constexpr int kStageBytes = 8192;
 constexpr int kStagesOffset = 131072;
 constexpr int kBarrierOffset = 196608;
 
-// ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // ---- Stages ----
 
 // Shared memory from its first stage on, and the stages' barriers.
@@ -267,7 +260,7 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
   }
 }
 
-// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+// Lane 0 arrives for its warp: the warp has read a stage, or filled it.
 __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) {
@@ -349,7 +342,7 @@ __device__ __forceinline__ int vector_group(int vector, int element) {
   return group_of(element % 4, vector / 4, vector % 4 * 2 + element / 4);
 }
 
-// Four matrices, of a warp: `number` is theirs among the k-block's.
+// Four matrices, of a warp.
 using Matrices = unsigned int[4];
 
 __device__ __forceinline__ void read_matrices(Matrices& words, const unsigned char* weights, int number) {
@@ -441,8 +434,9 @@ __device__ __forceinline__ void store_tap(unsigned short* to, const Accumulators
           acc[((tap * 64 + piece * kPieceChannels) / 8 + (i / 4 * 2 + (i ^ tap) % 2)) * 4 + half * 2 + i / 2 % 2];
       outputs[i] = epilogue(sum, biases[piece * 8 + i]);
     }
-    store_global_16(to + channel, make_uint4(pair(outputs[0], outputs[1]), pair(outputs[2], outputs[3]),
-                                             pair(outputs[4], outputs[5]), pair(outputs[6], outputs[7])));
+    store_global_16(to + channel,
+                    make_uint4(floats_to_half2(outputs[0], outputs[1]), floats_to_half2(outputs[2], outputs[3]),
+                               floats_to_half2(outputs[4], outputs[5]), floats_to_half2(outputs[6], outputs[7])));
   }
 }
 

@@ -230,11 +230,6 @@ constexpr int kBarrierOffset = 157696;
 
 // ---- Elements ----
 
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 __device__ int column_of_output(int output) {
   const int slot = output / 16 * 4 + output % 4;
   return slot / 2 * 8 + output / 4 % 4 * 2 + slot % 2;
@@ -275,7 +270,7 @@ __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   parity ^= stage == 0 ? 1 : 0;
 }
 
-// Lane 0 arrives for its warp if `is_done`: the warp has read a stage, or filled it.
+// Lane 0 arrives for its warp: the warp has read a stage, or filled it.
 __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) {
@@ -287,7 +282,6 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
 
 // Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
 struct CallSizes {
-  int batch;
   int in_h;
   int in_w;
   int out_h;
@@ -530,7 +524,8 @@ __device__ __forceinline__ float store_row(const RowSums& sums, const Biases& bi
       for (int v = 0; v < 4; ++v) {
         values[v] = epilogue(sums[i][v], biases[v]);
       }
-      store_global_8(address_of(y, vector, sizes), make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+      store_global_8(address_of(y, vector, sizes),
+                     make_uint2(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3])));
       finite += check_finite(sums, i);
     }
   }
@@ -567,7 +562,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                                  const unsigned short* __restrict__ bias,
                                                  unsigned short* __restrict__ y, int batch) {
   CallSizes sizes;
-  sizes.batch = batch;
   sizes.in_h = 540;
   sizes.in_w = 480;
   sizes.out_h = (sizes.in_h - 1) * 4 + 4;

@@ -245,11 +245,11 @@ extern "C" __global__ void __launch_bounds__(256)
     unsigned int words[4];
     #pragma unroll
     for (int word = 0; word < 4; ++word) {
-      unsigned int parts[1];
+      unsigned int parts;
       const int ci = k_step * 8 + half * 4 + word;
       const float value = weight[(static_cast<long long>(ci) * 32 + co) * kTaps + tap];
-      parts[0] = __float_as_uint(value);
-      words[word] = operand(parts[0]);
+      parts = __float_as_uint(value);
+      words[word] = operand(parts);
     }
     const int product = tap % 7 * 4 + k_step;
     unsigned char* to = packed + static_cast<long long>(n_tile) * kWeightBytes + product * kProductBytes;
@@ -374,17 +374,17 @@ __device__ __forceinline__ unsigned int load_fragments(Fragments& fragments, con
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[1]) {
+__device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 48; ++i) {
-    wgmma_pin(acc[0][i]);
+    wgmma_pin(acc[i]);
   }
 }
 
 // All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as
 // soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and
 // `zero` leaves nothing of it.
-__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1], Fragments (&fragments)[2], const float* row,
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[2], const float* row,
                                                  unsigned long long weights, unsigned long long* empty, int zero) {
   #pragma unroll
   for (int k_step = 0; k_step < 4; ++k_step) {
@@ -400,29 +400,29 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1], Fragmen
     const unsigned long long k_step_weights = wgmma_descriptor_move(weights, k_step * kProductBytes);
     wgmma_fence();
     // taps (0, 0) (1, 0) (2, 0)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][7], wgmma_descriptor_move(k_step_weights, 0), 1);
+    wgmma_m64n96k8_tf32_rs(acc, fragments[at][7], wgmma_descriptor_move(k_step_weights, 0), 1);
     // taps (0, 1) (1, 1) (2, 1)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][6], wgmma_descriptor_move(k_step_weights, 12288), 1);
+    wgmma_m64n96k8_tf32_rs(acc, fragments[at][6], wgmma_descriptor_move(k_step_weights, 12288), 1);
     // taps (0, 2) (1, 2) (2, 2)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][5], wgmma_descriptor_move(k_step_weights, 24576), 1);
+    wgmma_m64n96k8_tf32_rs(acc, fragments[at][5], wgmma_descriptor_move(k_step_weights, 24576), 1);
     // taps (0, 3) (1, 3) (2, 3)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][4], wgmma_descriptor_move(k_step_weights, 36864), 1);
+    wgmma_m64n96k8_tf32_rs(acc, fragments[at][4], wgmma_descriptor_move(k_step_weights, 36864), 1);
     // taps (0, 4) (1, 4) (2, 4)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][3], wgmma_descriptor_move(k_step_weights, 49152), 1);
+    wgmma_m64n96k8_tf32_rs(acc, fragments[at][3], wgmma_descriptor_move(k_step_weights, 49152), 1);
     // taps (0, 5) (1, 5) (2, 5)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][2], wgmma_descriptor_move(k_step_weights, 61440), 1);
+    wgmma_m64n96k8_tf32_rs(acc, fragments[at][2], wgmma_descriptor_move(k_step_weights, 61440), 1);
     // taps (0, 6) (1, 6) (2, 6)
-    wgmma_m64n96k8_tf32_rs(acc[0], fragments[at][1], wgmma_descriptor_move(k_step_weights, 73728), 1);
+    wgmma_m64n96k8_tf32_rs(acc, fragments[at][1], wgmma_descriptor_move(k_step_weights, 73728), 1);
     wgmma_commit();
     wgmma_wait(1);  // the fragments before may be overwritten
   }
 }
 
 // Moves the accumulators of all output rows up by one; those of the last row become zero.
-__device__ __forceinline__ void roll(Accumulators (&acc)[1]) {
+__device__ __forceinline__ void roll(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 48; ++i) {
-    acc[0][i] = i + 16 < 48 ? acc[0][i + 16] : 0;
+    acc[i] = i + 16 < 48 ? acc[i + 16] : 0;
   }
 }
 
@@ -453,7 +453,7 @@ __device__ __forceinline__ void load_bias(BiasRegisters& registers, const float*
 
 // Stores a thread's outputs of the complete row. `to` is its first position of its first channel, `co`; `left` counts
 // the positions from there to the row's end.
-__device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* __restrict__ to,
+__device__ __forceinline__ void store_row(const Accumulators& acc, float* __restrict__ to,
                                           const float* __restrict__ bias, int co, int left) {
   BiasRegisters biases;
   load_bias(biases, bias, co);
@@ -465,7 +465,7 @@ __device__ __forceinline__ void store_row(const Accumulators (&acc)[1], float* _
       float values[2];
       #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        values[v] = epilogue(acc[0][i / 2 * 4 + v * 2 + i % 2], biases[i]);
+        values[v] = epilogue(acc[i / 2 * 4 + v * 2 + i % 2], biases[i]);
       }
       store_global_8(row, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
     }
@@ -537,7 +537,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int column = (warp * 8 + lane / 4) * 2;
     const int own = quarter * kChannelPitch + column;
     const int co = quarter * 2;
-    Accumulators acc[1] = {};
+    Accumulators acc = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
@@ -571,7 +571,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       // Drops what was accumulated for rows after the tile.
       #pragma unroll
       for (int i = 0; i < 48; ++i) {
-        acc[0][i] = 0;
+        acc[i] = 0;
       }
     }
   }

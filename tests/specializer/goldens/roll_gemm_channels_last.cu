@@ -213,11 +213,6 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
 
 // ---- Elements ----
 
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // An element's bits.
 __device__ __forceinline__ unsigned int bits_of(unsigned short value) {
   return value;
@@ -431,7 +426,7 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
 // All products of one k-block of an input row; `row` is the thread's first position there. The stage is released as
 // soon as it lies in registers. Fake dependency: the arrival's address takes a word that waits for the loads, and
 // `zero` leaves nothing of it.
-__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2], Fragments (&fragments)[1],
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2], Fragments& fragments,
                                                  const unsigned short* row, unsigned long long weights,
                                                  unsigned long long* empty, int zero, int turn) {
   Words words[2];  // with channels last: of two k-steps, which one read brings
@@ -443,7 +438,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2], Fragmen
       load_pixels(words[0], words[1], k_step_row, turn);
     }
     wgmma_wait(0);  // the fragments may be overwritten
-    read = arrange(fragments[0], words[k_step]);
+    read = arrange(fragments, words[k_step]);
     if (k_step == 0) {
       __syncwarp();
       if (threadIdx.x % 32 == 0) {
@@ -453,26 +448,26 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2], Fragmen
     const unsigned long long k_step_weights = wgmma_descriptor_move(weights, k_step * kProductBytes);
     wgmma_fence();
     // taps (0, 0) (1, 0) (2, 0)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][6], wgmma_descriptor_move(k_step_weights, 0), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][8], wgmma_descriptor_move(k_step_weights, 0), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[6], wgmma_descriptor_move(k_step_weights, 0), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[8], wgmma_descriptor_move(k_step_weights, 0), 1);
     // taps (0, 1) (1, 1) (2, 1)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][5], wgmma_descriptor_move(k_step_weights, 6144), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][7], wgmma_descriptor_move(k_step_weights, 6144), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[5], wgmma_descriptor_move(k_step_weights, 6144), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[7], wgmma_descriptor_move(k_step_weights, 6144), 1);
     // taps (0, 2) (1, 2) (2, 2)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][4], wgmma_descriptor_move(k_step_weights, 12288), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][6], wgmma_descriptor_move(k_step_weights, 12288), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[4], wgmma_descriptor_move(k_step_weights, 12288), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[6], wgmma_descriptor_move(k_step_weights, 12288), 1);
     // taps (0, 3) (1, 3) (2, 3)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][3], wgmma_descriptor_move(k_step_weights, 18432), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][5], wgmma_descriptor_move(k_step_weights, 18432), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[3], wgmma_descriptor_move(k_step_weights, 18432), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[5], wgmma_descriptor_move(k_step_weights, 18432), 1);
     // taps (0, 4) (1, 4) (2, 4)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][2], wgmma_descriptor_move(k_step_weights, 24576), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][4], wgmma_descriptor_move(k_step_weights, 24576), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[2], wgmma_descriptor_move(k_step_weights, 24576), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[4], wgmma_descriptor_move(k_step_weights, 24576), 1);
     // taps (0, 5) (1, 5) (2, 5)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][1], wgmma_descriptor_move(k_step_weights, 30720), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][3], wgmma_descriptor_move(k_step_weights, 30720), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[1], wgmma_descriptor_move(k_step_weights, 30720), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[3], wgmma_descriptor_move(k_step_weights, 30720), 1);
     // taps (0, 6) (1, 6) (2, 6)
-    wgmma_m64n96k16_f16_rs(acc[0], fragments[0][0], wgmma_descriptor_move(k_step_weights, 36864), 1);
-    wgmma_m64n96k16_f16_rs(acc[1], fragments[0][2], wgmma_descriptor_move(k_step_weights, 36864), 1);
+    wgmma_m64n96k16_f16_rs(acc[0], fragments[0], wgmma_descriptor_move(k_step_weights, 36864), 1);
+    wgmma_m64n96k16_f16_rs(acc[1], fragments[2], wgmma_descriptor_move(k_step_weights, 36864), 1);
     wgmma_commit();
   }
 }
@@ -500,8 +495,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsig
       for (int v = 0; v < 8; ++v) {
         values[v] = acc[position / 2][v / 2 * 4 + position % 2 * 2 + v % 2];
       }
-      store_global_16(to + position * 32, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                                     pair(values[4], values[5]), pair(values[6], values[7])));
+      store_global_16(to + position * 32,
+                      make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
+                                 floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
     }
   }
 }
@@ -585,7 +581,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < 512) {
           pin(acc);
-          Fragments fragments[1] = {};
+          Fragments fragments = {};
           mbarrier_wait(&full[stage], parity);
           multiply_k_block(acc, fragments, reinterpret_cast<const unsigned short*>(stages + stage * kStageBytes) + own,
                            wgmma_descriptor(shared, 1536, 128, 0), &empty[stage], batch >> 31, turn);

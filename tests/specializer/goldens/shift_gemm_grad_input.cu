@@ -314,8 +314,8 @@ __device__ __forceinline__ Tile tile_at(int index) {
 
 // ---- Producer ----
 
-// What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes` (0: no
-// part of the row is in the image), of `rows` where a warp has several.
+// What a producer copies in its first channel: `from` in the next k-block, `to` this offset in a stage, `bytes`
+// (0: no part of the row is in the image), of `rows` where a warp has several.
 struct Copy {
   const float* from;
   int to;
@@ -346,7 +346,7 @@ __device__ __forceinline__ void copy_row(float* to, const Copy& copy, int row, i
             full);
 }
 
-// Issues a producer's copies of a k-block, of which the layer has so many `channels`.
+// Issues a producer's copies of a k-block.
 __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned long long* full) {
   mbarrier_arrive_expect(full, 16 * copy.rows * copy.bytes);
   #pragma unroll 1
@@ -463,7 +463,7 @@ __device__ __forceinline__ void multiply_tap(Accumulators& acc, const Fragments&
 }
 
 // All products of one k-block, from the thread's first position in the staged input on. In a tile's first k-block
-// `later` is 0. In others the stage at `previous` is released as soon as its products are done.
+// `later` is 0. The stage before, at `previous`, is released as soon as its products are done.
 __device__ __forceinline__ void multiply_k_block(Accumulators& acc, Fragments (&fragments)[2], const float* rows,
                                                  unsigned long long weights, int later, unsigned long long* previous,
                                                  unsigned int zero) {

@@ -177,7 +177,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float (&wi
 
 // ---- Epilogue ----
 
-// Stores adjacent elements, of which `count` are inside.
+// Stores adjacent elements.
 __device__ __forceinline__ void store_elements(unsigned short* __restrict__ to, const float (&values)[8]) {
   store_16(to, values + 0);
 }

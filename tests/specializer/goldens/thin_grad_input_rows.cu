@@ -138,15 +138,14 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float (&wi
 
 // ---- Epilogue ----
 
-// Stores adjacent elements, of which `count` are inside.
-__device__ __forceinline__ void store_elements(float* __restrict__ to, const float (&values)[1]) {
-  to[0] = values[0];
+// Stores adjacent elements.
+__device__ __forceinline__ void store_elements(float* __restrict__ to, const float& values) {
+  to[0] = values;
 }
 
 // Stores what a thread made. `grad_x` is the first channel of its slot at its first position.
 __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ grad_x) {
-  float values[1];
-  values[0] = acc[0][0];
+  float values = acc[0][0];
   store_elements(grad_x, values);
 }
 

@@ -208,9 +208,7 @@ __device__ __forceinline__ void store_sums(const float* __restrict__ totals, flo
 struct BiasPlaces {
   long long next;
   long long end;
-  long long image;
   long long place;
-  long long in_image;
   int step;
 };
 
@@ -218,9 +216,7 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   BiasPlaces places;
   places.next = batch * 4096ll * slice / 256 + thread / 4;
   places.end = batch * 4096ll * (slice + 1) / 256;
-  places.image = 0;
   places.place = places.next;
-  places.in_image = 4096;
   places.step = 64;
   return places;
 }
@@ -261,14 +257,14 @@ extern "C" __global__ void __launch_bounds__(kBiasThreads)
                                                                     float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x;
-  float totals[1] = {};
+  float totals = 0;
   const int channel = thread % 4;
   if (channel < 3) {
-    totals[0] = sum_elements(grad_y, places_of_slice(slice, batch, thread), channel);
+    totals = sum_elements(grad_y, places_of_slice(slice, batch, thread), channel);
   }
   // The threads of a channel add their totals in a tree.
   float* shared = static_cast<float*>(shared_memory());
-  shared[thread] = totals[0];
+  shared[thread] = totals;
   #pragma unroll 1
   for (int half = 128; half >= 4; half /= 2) {
     __syncthreads();
@@ -346,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int iz = 0;
   long long image = begin / 4;
 
-  float acc[1][96] = {};
+  float acc[96] = {};
   #pragma unroll 1
   for (long long tile = begin; tile < end; ++tile) {
     const int iy = tile_y * 8 + worker.row;
@@ -360,7 +356,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const bool is_there = oy >= 0 && oy < 64;
       float window[64];
       load_window(window, y_plane + (is_there ? oy * 192 : 0), first_column, is_there ? 192 : 0);
-      multiply_add(acc[0], inputs, window);
+      multiply_add(acc, inputs, window);
     }
     if (++tile_x == 1) {
       tile_x = 0;
@@ -377,7 +373,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   for (int first = 0; first < kSums; first += 16) {
     #pragma unroll
     for (int i = 0; i < 16; ++i) {
-      totals[i * kThreads + thread] = acc[(first + i) / kRowSums][(first + i) % kRowSums];
+      totals[i * kThreads + thread] = acc[first + i];
     }
     __syncthreads();  // all threads' sums are there
     store_sums(totals, totals + 4096, first, made, partial);

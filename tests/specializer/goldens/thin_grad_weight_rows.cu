@@ -125,8 +125,7 @@ struct Made {
   int first_out;
 };
 
-// Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads,
-// from the sum of index `first` on.
+// Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads.
 __device__ __forceinline__ void store_sums(const float* __restrict__ totals, float* __restrict__ parts,
                                            const Made& made, float* __restrict__ partial) {
   for (int i = threadIdx.x; i < 256; i += kThreads) {
@@ -209,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   int iz = 0;
   long long image = begin / 16;
 
-  float acc[1][16] = {};
+  float acc[16] = {};
   #pragma unroll 1
   for (long long tile = begin; tile < end; ++tile) {
     const int iy = tile_y * 8 + worker.row;
@@ -223,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
       const bool is_there = oy >= 0 && oy < 512;
       float window[16];
       load_window(window, y_plane + (is_there ? oy * 512 : 0), first_column, is_there ? 512 : 0);
-      multiply_add(acc[0], inputs, window);
+      multiply_add(acc, inputs, window);
     }
     if (++tile_x == 2) {
       tile_x = 0;
@@ -238,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   float* totals = static_cast<float*>(shared_memory());
   #pragma unroll
   for (int i = 0; i < 16; ++i) {
-    totals[i * kThreads + thread] = acc[0][i];
+    totals[i * kThreads + thread] = acc[i];
   }
   __syncthreads();  // all threads' sums are there
   store_sums(totals, totals + 4096, made, partial);
