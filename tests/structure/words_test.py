@@ -1,4 +1,4 @@
-"""words.py finds a planted word, and nothing where there is none or where it is allowed."""
+"""words.py finds a planted word and a document that is too long, and nothing where words are allowed."""
 
 import os
 import pathlib
@@ -40,6 +40,13 @@ class Words(unittest.TestCase):
     def test_files_that_may_have_a_word(self):
         self.assertEqual(self.run_on({"cli/old.h": "Sums s;\n", "templates/gemm/a.h": "Sums s;\n"})[0], 0)
         self.assertEqual(self.run_on({"cli/old.h": "Sums s;  // but for\n"}), (1, ["cli/old.h:1: but for"]))
+
+    def test_documents_that_are_too_long(self):
+        longest = {"README.md": "word " * 1300, "docs/architecture.md": "word\n" * 4700, "docs/other.md": "word " * 5000}
+        self.assertEqual(self.run_on(longest)[0], 0)
+        for name, most in (("README.md", 1300), ("docs/architecture.md", 4700)):
+            self.assertEqual(self.run_on({**longest, name: longest[name] + "word"}),
+                             (1, [f"{name}: {most + 1} words; at most {most}"]))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ try:
 except ImportError as error:
     raise ImportError("convtgen.torch needs PyTorch 2.6 or later: pip install torch") from error
 
+# Each module uses those before it: settings (torch's switches), geometry (shapes, memory formats), calls (kernels of a
+# call, launches), torchs (torch's operators), policy (which of both runs), whole (whether a whole model gains), gradients
+# (autograd), operators (registered ones; conv_transpose is composite), functional, modules, accelerate.
 from .accelerate import Report, accelerate, describe, freeze, prepare, undo
 from .functional import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .modules import (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, LazyConvTranspose1d, LazyConvTranspose2d,
