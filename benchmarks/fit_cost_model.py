@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "generator/planner/chip/cost_factors.h"
 RECORDS = ROOT / "generator/planner/records"
 LINE = re.compile(r'^(  FACTOR\((\w+), )([-+0-9.e]+)(, "([^"]*)"\).*)$', re.MULTILINE)
-# How much a mean square error of log(predicted / measured) counts beside the mean logarithm of first / fastest.
+# How much a mean square error of log(predicted / measured) counts next to the mean logarithm of first / fastest.
 LEVEL = 0.05
 # How much a factor's change by e times counts, likewise.
 PENALTY = 0.001

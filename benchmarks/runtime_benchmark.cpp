@@ -97,7 +97,7 @@ void BM_PreparedLaunch(benchmark::State& state) {
 }
 BENCHMARK(BM_PreparedLaunch);
 
-// Two launches of the driver's, one of which packs the weights.
+// Two launches of the driver's; the first packs the weights.
 void BM_PackedLaunch(benchmark::State& state) {
   constexpr const char* kPacked =
       "conv_transpose2d 64 -> 64; kernel 4; stride 2; padding 1; compute tf32; input ?x32x32";

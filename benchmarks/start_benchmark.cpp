@@ -1,7 +1,7 @@
 // What it takes until a layer can be launched on a GPU:
 //   cold    a layer that nobody saw before, by phase: generate, NVRTC, load
-//   warm    a new process whose store has the kernel: beside loading the cubin and nothing else, each in a process of
-//           its own. NVRTC must not be loaded.
+//   warm    a new process whose store has the kernel, next to loading the cubin alone, each in its own
+//           process. NVRTC must not be loaded.
 // start_benchmark FILE.convt; without a GPU only `cold` is printed, and no loading. Exits 1 where a bound is missed.
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -201,7 +201,7 @@ Exit codes: 0 all are good; 1 some are bad, or were; 2 the cache can't be used.)
   prune_verb->add_flag("--other-versions", *other_versions,
                        "First remove all that other versions of convtgen left, which this one does not read.");
   prune_verb->footer(R"(
-Also removes what processes that died while writing left behind more than an hour ago.
+Also removes what processes that died while writing left there more than an hour ago.
 Examples:
   convtgen cache prune
   convtgen cache prune --to 100M

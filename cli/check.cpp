@@ -34,8 +34,7 @@ Result<void> check_plans(const Layer& layer) {
 
 void add_check(CLI::App& app, Exit& exit) {
   auto source = std::make_shared<LayerSource>();
-  CLI::App* verb =
-      app.add_subcommand("check", "Report every error of layer files, and layers that there is no kernel for.");
+  CLI::App* verb = app.add_subcommand("check", "Report every error of layer files, and layers without a kernel.");
   add_layer_options(*verb, *source);
   verb->footer(R"(
 Examples:

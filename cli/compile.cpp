@@ -143,7 +143,7 @@ class Report {
   Progress progress_;
 };
 
-/// The kernel of each job, in their order, of which `most` are made at a time; 0: one for each core.
+/// The kernel of each job, in their order, at most `most` at a time; 0: one for each core.
 std::vector<Outcome<MadeKernel>> compile_all(const Compiler& compiler, const std::vector<Job>& jobs, std::size_t most) {
   std::vector<Outcome<MadeKernel>> kernels(jobs.size(), fail_with(Status::kInternal, "not compiled"));
   Report report(compiler, jobs.size());

@@ -41,7 +41,7 @@ Result<void> unwritable(const std::filesystem::path& path, const std::string& wh
   return fail(fmt::format("{}: can't be written: {}", path.string(), why));
 }
 
-/// A file that is there and may not be written to is not replaced either. Errors: that, and a folder.
+/// An existing file that may not be written to is not replaced either. Errors: that, and a folder.
 Result<void> check_existing(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -73,8 +73,8 @@ std::filesystem::path followed(std::filesystem::path path) {
   return path;
 }
 
-/// The new bytes of a file, beside it until they are put in its place; removed if they never are. They get the mode of
-/// the file that is there, and its owners as far as this user may give them.
+/// The new bytes of a file, next to it until they are put in its place; removed if they never are. They get the mode of
+/// the existing file, and its owners as far as this user may give them.
 class StagedFile {
  public:
   explicit StagedFile(const std::filesystem::path& path) : path_(followed(path)), written_(path_) {
@@ -87,7 +87,7 @@ class StagedFile {
   StagedFile& operator=(const StagedFile&) = delete;
   StagedFile& operator=(StagedFile&&) = delete;
   ~StagedFile() {
-    if (beside()) {
+    if (is_staged()) {
       std::error_code ignored;
       std::filesystem::remove(written_, ignored);
       keep_on_signal(written_);
@@ -95,7 +95,7 @@ class StagedFile {
   }
 
   [[nodiscard]] Result<void> write(const std::string& bytes) {
-    if (beside()) {
+    if (is_staged()) {
       remove_on_signal(written_);
     }
     if (auto writable = check_existing(path_); !writable) {
@@ -103,7 +103,7 @@ class StagedFile {
     }
     const File file(std::fopen(written_.c_str(), "wb"));
     struct stat old{};
-    if (file && beside() && stat(path_.c_str(), &old) == 0) {
+    if (file && is_staged() && stat(path_.c_str(), &old) == 0) {
       const bool given = fchown(fileno(file.get()), old.st_uid, old.st_gid) == 0;
       fchmod(fileno(file.get()), old.st_mode & (given ? 07777 : 0777));
     }
@@ -116,7 +116,7 @@ class StagedFile {
 
   [[nodiscard]] Result<void> put_in_place() {
     std::error_code error;
-    if (beside()) {
+    if (is_staged()) {
       std::filesystem::rename(written_, path_, error);
     }
     if (error) {
@@ -128,7 +128,7 @@ class StagedFile {
   }
 
  private:
-  [[nodiscard]] bool beside() const { return !written_.empty() && written_ != path_; }
+  [[nodiscard]] bool is_staged() const { return !written_.empty() && written_ != path_; }
 
   std::filesystem::path path_;
   std::filesystem::path written_;  // empty when it is in place

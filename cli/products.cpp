@@ -73,9 +73,9 @@ std::string depfile_text(const std::vector<std::string>& outputs, const std::vec
 
 Result<void> write_outputs(const OutputOptions& options, const LayerSource& source, std::vector<OutputFile> files,
                            const std::vector<Product>& products, const std::vector<std::string>& inputs) {
-  std::vector<OutputFile> beside;
+  std::vector<OutputFile> reports;
   if (!options.manifest.empty() && !options.prints_manifest()) {
-    beside.push_back({options.manifest, manifest_text(products)});
+    reports.push_back({options.manifest, manifest_text(products)});
   }
   if (!options.depfile.empty()) {
     if (files.empty()) {
@@ -94,10 +94,10 @@ Result<void> write_outputs(const OutputOptions& options, const LayerSource& sour
       all_inputs.push_back(std::move(own));
     }
     all_inputs.insert(all_inputs.end(), inputs.begin(), inputs.end());
-    beside.push_back({options.depfile, depfile_text(outputs, all_inputs)});
+    reports.push_back({options.depfile, depfile_text(outputs, all_inputs)});
   }
-  // First in its place, so that no file that is there lacks its rule.
-  files.insert(files.begin(), beside.begin(), beside.end());
+  // First in its place, so that no existing file lacks its rule.
+  files.insert(files.begin(), reports.begin(), reports.end());
   auto written = write_files(files);
   if (written && options.prints_manifest()) {
     fmt::print("{}", manifest_text(products));

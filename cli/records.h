@@ -34,7 +34,7 @@ void add_planned_option(CLI::App& verb, bool& planned);
 /// As the API plans on a chip: by the store's records, then by those that ship; `planned`: by none.
 [[nodiscard]] Result<std::vector<Plan>> plans_on_chip(Store& store, const Problem& problem, bool planned);
 
-/// The GPUs whose tuning records choose this problem's plan, by their names; "" alone where there are none. Records of
+/// The GPUs whose tuning records choose this problem's plan, by their names; "" alone without records. Records of
 /// newer chips that ran an older one's kernels are left out.
 [[nodiscard]] std::vector<std::string> tuned_chips(const std::vector<TuningRecord>& records, const Problem& problem);
 

@@ -13,7 +13,7 @@ namespace convtgen::cli {
 /// that is opened later could get such a descriptor, and what is meant for the stream would be written to it.
 void reserve_standard_streams();
 
-/// Whether the stream is a terminal that wants colours: $NO_COLOR is not set, $TERM is not "dumb".
+/// Whether the stream is a terminal that shows colours: $NO_COLOR is not set, $TERM is not "dumb".
 [[nodiscard]] bool has_colours(std::FILE* stream);
 [[nodiscard]] bool is_terminal(std::FILE* stream);
 

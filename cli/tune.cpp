@@ -376,7 +376,7 @@ void add_tune(CLI::App& app, Exit& exit) {
       "Whose kernels are measured, as 'convtgen run --arch' takes it; with --compile-only one or more, sm_90a unless "
       "given.");
   verb->footer(R"(
-Each plan's results are verified before its time counts. What was measured is kept at once beside the compiled
+Each plan's results are verified before its time counts. What was measured is kept at once next to the compiled
 kernels, and so are the plans' binaries: a run that was ended goes on where it was. The runtime (the C and C++ API),
 explain and run make a layer's kernel by its record from the next process on; emit, compile and launcher go by the
 layer, by the records that ship with convtgen, and by a file that --tuned gives them, so that they give the same
@@ -392,7 +392,7 @@ Examples:
   convtgen tune layers.convt --memory-limit 4G
   convtgen tune --export h200.json --chip "NVIDIA H200"    for 'convtgen emit --tuned h200.json'
   convtgen tune --import h200.json
-Exit codes: 0 all is well, or a layer was skipped for want of memory; 1 a layer is wrong, or none of its plans works;
+Exit codes: 0 all is well, or a layer was skipped for lack of memory; 1 a layer is wrong, or none of its plans works;
 2 wrong usage, no such device or compiler.)");
   verb->callback([options, &exit] { exit = run_tune(*options); });
 }

@@ -28,7 +28,7 @@ struct TunedLayer {
 /// are free, and 9.1 MiB of main memory: layer 'up'\n". Empty where there is no plan of any.
 [[nodiscard]] std::string memory_line(const Device& device, const std::vector<TunedLayer>& layers);
 
-/// All of it for programs: times in milliseconds, memory in bytes, null where there is none.
+/// All of it for programs: times in milliseconds, memory in bytes, null if absent.
 [[nodiscard]] std::string tune_json(const std::string& device, const std::vector<TunedLayer>& layers);
 
 }  // namespace convtgen::cli

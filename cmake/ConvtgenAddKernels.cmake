@@ -211,7 +211,7 @@ function(_convtgen_host_first list caller name host)
   set(all ${${list}})
   if(NOT "${wanted}" IN_LIST all)
     list(JOIN all ", " legal)
-    message(FATAL_ERROR "${caller}: HOST_ARCHITECTURE: ${wanted} is none of the architectures that kernels are made for: ${legal}")
+    message(FATAL_ERROR "${caller}: HOST_ARCHITECTURE: ${wanted} is not among the architectures that kernels are made for: ${legal}")
   endif()
   list(REMOVE_ITEM all ${wanted})
   set(${list} ${wanted} ${all} PARENT_SCOPE)
@@ -244,7 +244,7 @@ function(_convtgen_step name)
                      COMMENT "${target}: ${name}" VERBATIM)
 endfunction()
 
-# Written beside and renamed, and only if the text is new: what depends on the file is remade when it is different.
+# Written under another name and renamed, only if the text is new: what depends on the file is remade when it differs.
 function(_convtgen_write_if_different file text)
   set(old "")
   if(EXISTS "${file}")
@@ -279,7 +279,7 @@ function(_convtgen_tool command file caller)
   endif()
 endfunction()
 
-# _convtgen_language(<result> <caller> <format> <host>): what launch code in C is compiled as, C or C++; empty if there is none.
+# _convtgen_language(<result> <caller> <format> <host>): what launch code in C is compiled as, C or C++; empty if neither.
 function(_convtgen_language result caller format host)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if(format STREQUAL "source" AND NOT "CUDA" IN_LIST languages)

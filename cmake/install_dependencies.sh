@@ -5,7 +5,7 @@
 #   python     headers and environments of Python, to build and test the Python package
 #   templates  Clang 19's development files, to make the template programs again and to fuzz
 #   browser    Chromium without a window, to look at the gallery
-# It asks for nothing that is there already, and for administrator rights only if something is missing.
+# It installs only what is missing, and asks for administrator rights only then.
 set -euo pipefail
 
 packages=()

@@ -73,7 +73,7 @@ fi
 # These wait for the network, each for itself, and for nothing that the build makes.
 mkdir -p "$build"
 loading=()
-# load <name> <command>...: its output is in $build/<name>.path; there is none where it failed.
+# load <name> <command>...: its output is in $build/<name>.path; no file if it failed.
 load() {
   local name=$1
   rm -f "$build/$name.path"

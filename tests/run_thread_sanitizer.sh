@@ -16,7 +16,7 @@ cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 export CONVTGEN_CACHE_DIR=$cache
 export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
-# ThreadSanitizer wants its shadow where a kernel that randomises addresses widely may have put something else.
+# ThreadSanitizer needs its shadow where a kernel that randomises addresses widely may have put something else.
 run=()
 if setarch -R true 2>/dev/null; then
   run=(setarch -R)

@@ -8,7 +8,7 @@
     search_on_gpu.py --library libconvtgen.so.0.2 --tool convtgen --again 'LAYER | NxHxW' --seed N
 
 Layers are drawn by class (tests/search/goals.py): the class that is the farthest from its number of layers comes first.
-The planner chooses the template; the tool prints which, so that few are compiled that no class wants. A class that the
+The planner chooses the template; the tool prints which, so that few are compiled that no class needs. A class that the
 planner serves by none of many layers is given up. Each layer runs in one direction, with poisoned outputs and guards
 around all arrays, twice, and once with the weights packed before; the results must have the same bits and be right by
 norm and by element (tests/search/judge.py). The layers of tests/end_to_end/failed_layers.txt, which failed once, run
@@ -43,7 +43,7 @@ from planner import templates_of
 FAILED = os.path.join(HERE, "end_to_end", "failed_layers.txt")
 _MOST_SEEDS = 1_000_000  # cases of a worker
 _AIMS, _TRIES = 12, 4  # goals that layers are drawn for at once, and layers of each
-_PATIENCE = 60  # seconds behind the end in which a worker may finish its case
+_PATIENCE = 60  # seconds after the end in which a worker may finish its case
 
 
 def failed_cases():
@@ -262,7 +262,7 @@ def options_of(words):
     parser.add_argument("--template", action="append", help="draws layers for this template alone; may be given several times")
     parser.add_argument("--volumes", action="store_true", help="layers of three axes alone")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, each with its compiler")
-    parser.add_argument("--most-failures", type=int, default=20, help="stop behind so many")
+    parser.add_argument("--most-failures", type=int, default=20, help="stop after so many")
     parser.add_argument("--again", metavar="CASE", help="this case alone, as a failure prints it")
     parser.add_argument("--json", help="where the counts and failures go")
     parser.add_argument("--more", action="append", default=[], metavar="JSON",

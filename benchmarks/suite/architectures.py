@@ -253,7 +253,7 @@ def medical(c):
     kind = c.to(0, 3)
     size = c.any(6, 8, 12, 16, 20, 24, 32, 48, 64, 80, 96, 128)
     batch = c.any(1, 2, 4, 8, 12, 24)
-    if kind == 0:  # MONAI's UNet: what comes up beside what was skipped
+    if kind == 0:  # MONAI's UNet: what comes up next to what was skipped
         pair = c.any((384, 64), (128, 32), (64, 16), (32, c.any(2, 3, 14)), (768, 128))
         return image(batch, pair, size, 3, 2, 1, 1, bias=True)
     if kind == 1:  # UNETR

@@ -18,7 +18,7 @@ def nnunet(c):
 
 
 def monai(c):
-    """Its UNet: 3x3x3, stride 2, what comes up beside what was skipped."""
+    """Its UNet: 3x3x3, stride 2, what comes up next to what was skipped."""
     level = c.to(0, 3)
     pair = [(32, c.any(2, 3, 14)), (64, 16), (128, 32), (384, 64)][level]
     return volume(c.any(1, 2, 4, 8), pair, [max(2, each >> level + 1) for each in _patch(c)], 3, 2, 1, 1, bias=True)

@@ -46,7 +46,7 @@ def checked(parser, words):
 
 
 def _layers_of(program, options, library):
-    """[(Layer, canonical form)] of the file. Exits where a layer is none that can be measured."""
+    """[(Layer, canonical form)] of the file. Exits where a layer can't be measured."""
     with open(options.file, encoding="utf-8") as file:
         text = file.read()
     names = names_in(text)

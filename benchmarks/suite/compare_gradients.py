@@ -6,11 +6,11 @@
 
 PyTorch's is torch.ops.aten.convolution_backward, asked for that gradient alone. With --step also whole training steps:
 forward and both gradients, one after the other. Modes, layouts, times and --against are compare.py's; our packing of
-weights is in every run, and so is the gradient of the bias, which a layer with one has beside that of the weights. Every
+weights is in every run, and so is the gradient of the bias, which a layer with one has with that of the weights. Every
 result is checked against PyTorch's convolution in fp64 before its time counts. Exits with 1 if a result of ours is wrong.
 
 With --weights channels_last our weights and their gradients lie in that memory order, as in a model that was moved to
-channels_last. cuDNN always gets weights in the order of x, which it wants.
+channels_last. cuDNN always gets weights in the order of x, which it requires.
 """
 
 import math

@@ -93,8 +93,8 @@ class Library:
         return size.value, kept.value
 
     def launch(self, kernel, x, weight, bias, y, workspace, workspace_bytes, stream, sizes=None):
-        """At (batch, height, width), or at the layer's own sizes; the arrays are addresses, bias and workspace 0 where
-        there is none."""
+        """At (batch, height, width), or at the layer's own sizes; the arrays are addresses, bias and workspace 0 if
+        absent."""
         self.launch_roles(kernel, {"x": x, "weight": weight, "bias": bias or None, "y": y}, workspace, workspace_bytes,
                           stream, sizes)
 

@@ -65,7 +65,7 @@ class Measurement:
 
     @staticmethod
     def cudnn_weight(layer, layout, arrays):
-        """Ready, as cuDNN wants it."""
+        """Ready, as cuDNN requires it."""
         return arrays["weight"].contiguous(memory_format=memory_format(layer, layout))
 
     def cudnn(self, layer, layout, arrays, direction):

@@ -49,7 +49,7 @@ def rounds_of(row, part, name="ms"):
 
 
 def ready_name(row):
-    """The name of cuDNN's time with weights in the order that it wants: we are compared with that."""
+    """The name of cuDNN's time with weights in the order that it requires: we are compared with that."""
     return "ms_ahead" if "ms_ahead" in row["cudnn"] else "ms"
 
 

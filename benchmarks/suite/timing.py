@@ -14,7 +14,7 @@ _CLOCKS = {"sm_max_mhz": "clocks.max.sm", "memory_max_mhz": "clocks.max.memory",
 
 class Flush:
     """Takes what a call left out of the L2 cache, by writing several times its size. Then the cache is full of lines that
-    whoever reads something new writes to memory first, as behind a layer that wrote its outputs. Where these are `read`
+    whoever reads something new writes to memory first, as after a layer that wrote its outputs. Where these are `read`
     again, the lines are in memory already, and a call takes the time of its own bytes alone."""
 
     def __init__(self, read):

@@ -5,7 +5,7 @@
 
 KERNELBENCH is a checkout of https://github.com/ScalingIntelligence/KernelBench, SOLUTIONS the folder of the files. Each
 passes KernelBench's static checks, is compiled, and is compared with the problem's Model in 5 trials with fresh inputs,
-N files at a time. Then each is timed alone on the GPU, beside its Model: the mean of 100 runs after 3, the L2 cache
+N files at a time. Then each is timed alone on the GPU, next to its Model: the mean of 100 runs after 3, the L2 cache
 flushed before each. All of this is done by functions of KernelBench with its defaults for fp32; this program calls them
 and prints the table. It exits with 1 if a file fails.
 

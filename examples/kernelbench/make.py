@@ -33,8 +33,8 @@ class Problem:
     arguments: dict  # of Model(), as get_init_inputs() gives them
     attribute: str = "conv_transpose2d"  # Model's name for its module: state dicts have it
     defaults: dict = dataclasses.field(default_factory=dict)  # of Model() where get_init_inputs() gives no value
-    own_bias: str = ""  # "+" or "-": what Model does with a bias of its own, behind the module's
-    inputs: tuple = ()  # of forward(), behind x
+    own_bias: str = ""  # "+" or "-": what Model does with a bias of its own, after the module's
+    inputs: tuple = ()  # of forward(), after x
     members: tuple = ()  # other ones of Model, as lines of __init__()
     tail: tuple = ()  # what Model does with the layer's y that is not fused, as lines of forward()
     notes: tuple = ()  # how the layer computes what Model does

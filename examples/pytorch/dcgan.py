@@ -79,7 +79,7 @@ def discs(count, extent, generator):
 
 
 class Training:
-    """As comparison.py wants it."""
+    """As comparison.py requires it."""
 
     def __init__(self, options, compute, seed):
         sizes = _SIZES[options.small]

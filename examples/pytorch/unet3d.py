@@ -69,7 +69,7 @@ def bodies(count, extent, generator):
 
 
 class Training:
-    """As comparison.py wants it."""
+    """As comparison.py requires it."""
 
     def __init__(self, options, compute, seed):
         sizes = _SIZES[options.small]

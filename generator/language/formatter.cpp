@@ -19,12 +19,12 @@ constexpr std::size_t kLongestOneLiner = 100;
 struct Piece {
   std::string word;      // a property's word, a block's head, or the whole comment
   std::string value;     // of a property
-  std::string trailing;  // the comment behind it on the same line; for a block, behind its '}'
+  std::string trailing;  // the comment after it on the same line; for a block, after its '}'
   bool blank_before = false;
   bool is_comment = false;
   bool is_block = false;
   bool one_line = false;     // a block that is written on one line, without comments
-  std::string head_comment;  // behind a block's '{'
+  std::string head_comment;  // after a block's '{'
   std::vector<Piece> children;
 };
 
@@ -127,7 +127,7 @@ class Collector {
   Cursor cursor_;
 };
 
-std::string behind(const std::string& comment) {
+std::string trail(const std::string& comment) {
   return comment.empty() ? std::string() : "  " + comment;
 }
 
@@ -138,22 +138,22 @@ bool in_column(const Piece& piece) {
 
 std::string print_block(const Piece& block) {
   if (block.one_line) {
-    return Collector::one_line(block) + behind(block.trailing) + "\n";
+    return Collector::one_line(block) + trail(block.trailing) + "\n";
   }
   std::size_t width = 0;
   for (const Piece& child : block.children) {
     width = in_column(child) ? std::max(width, child.word.size()) : width;
   }
-  std::string text = fmt::format("{} {{{}\n", block.word, behind(block.head_comment));
+  std::string text = fmt::format("{} {{{}\n", block.word, trail(block.head_comment));
   for (const Piece& child : block.children) {
     text += child.blank_before ? "\n" : "";
     text += "  ";
     text += child.value.empty() ? child.word
             : in_column(child)  ? fmt::format("{:<{}} {}", child.word, width, child.value)
                                 : fmt::format("{} {}", child.word, child.value);
-    text += behind(child.trailing) + "\n";
+    text += trail(child.trailing) + "\n";
   }
-  return text + "}" + behind(block.trailing) + "\n";
+  return text + "}" + trail(block.trailing) + "\n";
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ std::expected<std::string, std::vector<Diagnostic>> format_file(std::string_view
   std::string result;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const Piece& piece = pieces[i];
-    // A block of several lines stands apart from what is before and behind it, but not from the comment on it.
+    // A block of several lines stands apart from what is before and after it, but not from the comment on it.
     const bool apart =
         i > 0 && pieces[i - 1].is_block && (!pieces[i - 1].one_line || (piece.is_block && !piece.one_line));
     result += piece.blank_before || apart ? "\n" : "";

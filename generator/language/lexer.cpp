@@ -60,7 +60,7 @@ class Lexer {
     }
   }
 
-  // The ':' of "1:2". Behind a word it stays a stray character: "kernel: 3" is a mistake of its own.
+  // The ':' of "1:2". After a word it stays a stray character: "kernel: 3" is a mistake of its own.
   [[nodiscard]] bool is_between_numbers(std::size_t at) const {
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     return text_[at] == ':' && is_digit(text_[at - 1]) && at + 1 < text_.size() &&
@@ -93,7 +93,7 @@ class Lexer {
     at_ += length;
   }
 
-  // Comments may hold any UTF-8; what is none, or can't be seen, is an error, so that a file stays text.
+  // Comments may hold any UTF-8; other bytes, and what can't be seen,  is an error, so that a file stays text.
   void comment() {
     std::size_t end = text_.find('\n', at_);
     if (end == std::string_view::npos) {
@@ -161,9 +161,9 @@ class Lexer {
       suggestion = "->";
     }
     std::string message = describe(run.substr(0, first));
-    const bool behind_number = !tokens_.empty() && tokens_.back().kind == TokenKind::kAtom &&
-                               tokens_.back().text.front() >= '0' && tokens_.back().text.front() <= '9';
-    if (run == ":" && behind_number) {
+    const bool after_number = !tokens_.empty() && tokens_.back().kind == TokenKind::kAtom &&
+                              tokens_.back().text.front() >= '0' && tokens_.back().text.front() <= '9';
+    if (run == ":" && after_number) {
       message += ": padding before and after is written in one word, as in 1:2";
     } else if (run == "=" || run == ":") {
       message += ": a property and its value stand side by side, as in 'kernel 3x3'";

@@ -1,4 +1,4 @@
-// The parser: tokens to items, going on behind every error.
+// The parser: tokens to items, going on after every error.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -171,7 +171,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // Behind the word `layer` or `defaults`.
+  // After the word `layer` or `defaults`.
   std::optional<Item> item(const Token& word, bool is_defaults) {
     Item item{.is_defaults = is_defaults, .name = {}, .place = place_of(word), .block = {}};
     const Token name = cursor_.peek();

@@ -16,7 +16,7 @@ namespace convtgen {
 [[nodiscard]] std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 /// For a well-known activation that the language has no word for, "relu6" or "ELU": the chain that computes the same,
-/// "hardtanh(0, 6)", or empty where there is none. Null where the word is no such activation. These are near to words
+/// "hardtanh(0, 6)", or empty if unknown. Null where the word is no such activation. These are near to words
 /// of other mathematics ("elu" to "relu"), so do not call nearest() for them.
 [[nodiscard]] std::optional<std::string_view> same_chain(std::string_view activation);
 

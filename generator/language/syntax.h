@@ -90,10 +90,10 @@ struct Item {
 [[nodiscard]] std::string_view word_of(PropertyKind kind);
 [[nodiscard]] std::optional<PropertyKind> property_named(std::string_view word);
 
-/// The items of a file. Errors are added to `diagnostics`; the parser goes on behind each.
+/// The items of a file. Errors are added to `diagnostics`; the parser goes on after each.
 [[nodiscard]] std::vector<Item> parse_items(const std::vector<Token>& tokens, std::vector<Diagnostic>& diagnostics);
 
-/// The properties of a one-line form; null where it has braces, and so is none.
+/// The properties of a one-line form; null if it has braces.
 [[nodiscard]] std::optional<Block> parse_one_line(const std::vector<Token>& tokens,
                                                   std::vector<Diagnostic>& diagnostics);
 

@@ -7,7 +7,7 @@
 
 namespace convtgen {
 
-/// Bytes of the well-formed UTF-8 character at the start of the text, or 0 where there is none.
+/// Bytes of the well-formed UTF-8 character at the start of the text, or 0 if it is ill-formed.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 
 /// The text fit for a message or a terminal: control characters and bytes that are no UTF-8 become '?'; tabs stay.

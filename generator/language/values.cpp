@@ -237,7 +237,7 @@ class ValueParser {
       cursor_.next();
       return token.text == "on";
     }
-    // A property's word that stands here for want of a separator is the caller's to report.
+    // A property's word that stands here for lack of a separator is the caller's to report.
     if (token.kind == TokenKind::kComma || (token.kind == TokenKind::kAtom && property_named(token.text))) {
       return true;
     }
@@ -325,7 +325,7 @@ class ValueParser {
         return {};
       }
       if (token->text == "none") {
-        error(*token, "'none' stands alone: it means that there is no chain");
+        error(*token, "'none' stands alone: it means no chain");
         return {};
       }
       const auto kind = activation(*token);
@@ -355,7 +355,7 @@ class ValueParser {
   // True at a list's next element. Where its comma is missing, that is reported and the element taken all the same.
   bool separated_by_comma(std::string_view what, bool& good, bool (*is_element)(std::string_view)) {
     if (cursor_.at(TokenKind::kComma)) {
-      // A property's word behind the comma: the comma was meant as a separator of properties.
+      // A property's word after the comma: the comma was meant as a separator of properties.
       if (cursor_.peek(1).kind == TokenKind::kAtom && property_named(cursor_.peek(1).text)) {
         return false;
       }

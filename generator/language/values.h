@@ -1,4 +1,4 @@
-// The values of properties: the tokens behind a property's word.
+// The values of properties: the tokens after a property's word.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-/// The value of one property; the cursor stands behind the property's word, and ends behind the value.
+/// The value of one property; the cursor is after the property's word, then after the value.
 /// monostate where it is wrong: that has been reported then.
 [[nodiscard]] PropertyValue parse_value(Cursor& cursor, PropertyKind kind, std::string_view name, const Token& word,
                                         std::vector<Diagnostic>& diagnostics);

@@ -1,5 +1,5 @@
 // From the kernels of a layer set to the C code that launches them: for programs that are built with their kernels and
-// ship with nothing of this project but, where they want it, the host device.
+// ship with nothing of this project but, where they need it, the host device.
 //
 // A set has one public header, the support code that its kernels share (support/, with the set's namespace for "ns"),
 // and for each kernel a file of its own, which depends on that kernel alone: a build remakes what a change touches.

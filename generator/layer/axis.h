@@ -11,7 +11,7 @@ namespace convtgen {
 /// A size that is known now, or only at run time ("?").
 using Size = std::optional<std::int64_t>;
 
-/// Arrays of axes have three places, of which a layer with fewer axes uses the last: conv_transpose1d has a width
+/// Arrays of axes have three places. A layer with fewer axes uses the last ones: conv_transpose1d has a width
 /// alone.
 inline constexpr std::size_t kDepth = 0;
 inline constexpr std::size_t kHeight = 1;

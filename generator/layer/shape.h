@@ -18,7 +18,7 @@ struct Violation {
   std::vector<std::string> involved;  // the other properties that the judgement rests on ("stride", "dilation")
 };
 
-/// Limits of our own, beside PyTorch's.
+/// Limits of our own, besides PyTorch's.
 inline constexpr std::int64_t kMaxTaps = 4096;          // KD * KH * KW
 inline constexpr std::int64_t kMaxExtent = 2147483647;  // any single number of a layer, any extent of a tensor
 

@@ -83,7 +83,7 @@ Result<Candidates> candidates(const Problem& problem, Records records) {
   if (auto checked = check_direction(problem.layer, problem.direction); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
-  // The direction's first template takes all that there are kernels for, so what it refuses is refused. Nothing is
+  // The direction's first template takes all layers that have kernels, so what it refuses is refused. Nothing is
   // predicted of its plans; those of the others are ordered by their cost models, before or after the first of these.
   const Template& general = *std::ranges::find(templates(), problem.direction, &Template::direction);
   auto of_general = own_plans(general, problem);

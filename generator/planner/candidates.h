@@ -16,7 +16,7 @@ namespace convtgen {
 /// Why a template has no plan for a problem.
 struct Refusal {
   std::string_view template_name;
-  std::string reason;  // "groups of 4 input channels; tensor cores want 16"
+  std::string reason;  // "groups of 4 input channels; tensor cores need 16"
 };
 
 struct Candidates {
@@ -30,7 +30,7 @@ enum class Records { kShipped, kNone };
 /// Plans of all templates of the direction (templates.h). The first is the one that a record which ships says was the
 /// fastest (shipped_records.h), if there is one of this very layer for the target, else what cost models suggest.
 /// Without records it is what cost models suggest.
-/// Errors: the direction is none of the layer's, the layer breaks a limit, or nothing fits the
+/// Errors: the layer lacks the direction, the layer breaks a limit, or nothing fits the
 /// target.
 [[nodiscard]] Result<Candidates> candidates(const Problem& problem, Records records = Records::kShipped);
 

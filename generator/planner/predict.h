@@ -9,8 +9,7 @@
 namespace convtgen {
 
 /// About the seconds of a call of the plan at these sizes, which go with what the layer states. At planned_sizes() it
-/// is the plan's own `predicted_seconds`. Nothing for `direct`, of which nothing is predicted, and where there is no
-/// output.
+/// is the plan's own `predicted_seconds`. Nothing for `direct`, which has no model, and without outputs.
 [[nodiscard]] std::optional<double> predict(const Problem& problem, const Plan& plan, const InputSizes& sizes);
 
 }  // namespace convtgen

@@ -95,7 +95,7 @@ Scalar common_type(Scalar a, Scalar b) {
   if (is_floating(a) || is_floating(b)) {
     return a == Scalar::kDouble || b == Scalar::kDouble ? Scalar::kDouble : Scalar::kFloat;
   }
-  // The enumeration is in the order of rank, the unsigned type behind the signed one of the same rank.
+  // The enumeration is in the order of rank, the unsigned type after the signed one of the same rank.
   const Scalar higher = a < b ? b : a;
   const Scalar lower = a < b ? a : b;
   if (!is_signed(higher) || is_signed(lower)) {

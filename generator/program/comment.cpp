@@ -42,7 +42,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-/// The words between braces before a colon; nothing where there is none. Names may hold colons, so the head ends with a
+/// The words between braces before a colon; nothing without one. Names may hold colons, so the head ends with a
 /// colon and a blank.
 std::optional<std::vector<std::string_view>> head_of(std::string_view inside) {
   const std::size_t colon = inside.find(": ");

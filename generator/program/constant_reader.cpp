@@ -512,12 +512,12 @@ class ConstantResolver {
 
 namespace {
 
-/// Whether an item's first line begins with a word and, behind its line's number, another one.
+/// Whether an item's first line begins with a word and, after its line's number, another one.
 bool begins(std::string_view line, std::string_view head) {
   return line.starts_with("  (") && line.substr(3).starts_with(head);
 }
 
-/// The program's text without what constants don't need: items are lines indented by two, and deeper ones behind them.
+/// The program's text without what constants don't need: items are lines indented by two, and deeper ones after them.
 std::string constants_text(std::string_view text) {
   std::string out;
   bool taken = true;

@@ -31,7 +31,7 @@
 //       [(comment "...")...] [(attributes "__forceinline__ ...")] [(launch_bounds EXPRESSION...)]
 //       [(argument TYPE NAME [grid_constant])...]
 //       STATEMENT...)
-//   STATEMENT; each may end in (trail "..."), the comment behind it on its line
+//   STATEMENT; each may end in (trail "..."), the comment after it on its line
 //     (declare LINE TYPE NAME [EXPRESSION])             TYPE (const T) where it is const
 //     (declare_constexpr LINE TYPE NAME EXPRESSION)
 //     (declare_shared LINE TYPE NAME)                   __shared__
@@ -145,7 +145,7 @@ struct Statement {
   std::vector<Expression> step;
   std::vector<Statement> body;
   std::vector<Statement> otherwise;
-  std::string trail;  // the comment behind it on its line
+  std::string trail;  // the comment after it on its line
   bool operator==(const Statement&) const = default;
 };
 

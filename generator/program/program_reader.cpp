@@ -74,11 +74,11 @@ class Reader {
     return out;
   }
 
-  /// The line of an item or statement: the element behind its name.
+  /// The line of an item or statement: the element after its name.
   int line_of(const Sexp& s) {
     const std::string text = word(s, 1);
     if (!text.starts_with('@')) {
-      report(s, "expected @ and a line number behind the first word");
+      report(s, "expected @ and a line number after the first word");
       return 0;
     }
     return static_cast<int>(number(s, std::string_view(text).substr(1)));
@@ -318,7 +318,7 @@ class Reader {
       } else if (part.is("argument")) {
         const bool is_grid_constant = part.items.size() > 3;
         if (is_grid_constant && word(part, 3) != "grid_constant") {
-          report(part, "expected grid_constant or nothing behind the name of an argument");
+          report(part, "expected grid_constant or nothing after the name of an argument");
         }
         out.arguments.push_back({type(part, 1), word(part, 2), is_grid_constant});
       } else {
@@ -441,7 +441,7 @@ class Reader {
     out.expressions.push_back(expression(s, 2));
     const Sexp& taken = at(s, 3);
     if (!taken.is("then")) {
-      report(s, "expected (then ...) behind the condition");
+      report(s, "expected (then ...) after the condition");
       return 4;
     }
     out.body = statements(taken, 1);
@@ -459,7 +459,7 @@ class Reader {
     } else if (loop.atom == "unrolled") {
       out.unrolled = true;
     } else if (loop.atom != "plain") {
-      report(s, "expected unrolled, plain or (pragma \"...\") behind the line of a for");
+      report(s, "expected unrolled, plain or (pragma \"...\") after the line of a for");
     }
     if (!is_none(at(s, 3))) {
       out.init.push_back(statement(at(s, 3)));

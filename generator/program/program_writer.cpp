@@ -224,7 +224,7 @@ class Writer {
     }
   }
 
-  /// What stands in the statement's own line behind its name.
+  /// What stands in the statement's own line after its name.
   std::string head_of(const Statement& s) {
     const auto expressions = [&] {
       std::string text;

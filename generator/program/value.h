@@ -61,7 +61,7 @@ struct Value {
 /// A literal of exactly that type and value, or what comes nearest: `5u`, `-3`, `0xffu`, `1.5f`, `true`,
 /// `static_cast<short>(3)`, `(-2147483647 - 1)`. Floating literals are the shortest that give the value again.
 [[nodiscard]] std::string literal_text(const Value& value);
-/// A C++ literal with its suffix, hexadecimal too, without a sign; nothing if it is none.
+/// A C++ literal with its suffix, hexadecimal too, without a sign; nothing for other text.
 [[nodiscard]] std::optional<Value> parse_literal(std::string_view text);
 
 }  // namespace convtgen

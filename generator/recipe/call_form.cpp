@@ -26,7 +26,7 @@ bool wraps(const void* begin, std::int64_t bytes) {
 }
 
 std::unexpected<Error> beyond_addresses(std::string_view name, const void* begin, std::int64_t bytes) {
-  return fail(fmt::format("{} ({}) has {} bytes: more than there are addresses behind it", name, begin, bytes));
+  return fail(fmt::format("{} ({}) has {} bytes: more than there are addresses after it", name, begin, bytes));
 }
 
 // Of arrays that don't wrap.
@@ -361,8 +361,7 @@ Result<TensorMap> CallForm::map(std::size_t index, const Arrays& arrays, const C
     }
     map.sizes[d] = static_cast<std::uint64_t>(*size);
     map.pitches[d] = static_cast<std::uint64_t>(*pitch);
-    if (*size ==
-        0) {  // an empty tensor, of which nothing is copied: a map has one element at the least, and an address
+    if (*size == 0) {  // nothing is copied of an empty tensor: a map has one element at the least, and an address
       map.sizes[d] = 1;
       map.address = std::max<std::uint64_t>(map.address, kWorkspaceAlignment);
     }

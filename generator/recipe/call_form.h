@@ -11,7 +11,7 @@
 
 namespace convtgen {
 
-/// The arrays of one call, on the kernels' device: by their roles, null for those that it has not.
+/// The arrays of one call, on the kernels' device: by their roles, null for those that it lacks.
 struct Arrays {
   std::array<void*, kRoles> tensors{};
   void* workspace = nullptr;  // not looked at where the recipe needs none

@@ -220,7 +220,7 @@ struct Recipe {
 [[nodiscard]] Result<void> bind_arguments(Recipe& recipe, std::span<const NamedConstant> constants = {});
 
 /// Errors: more of anything than there is room for; tensors or regions in another order; a region that no kernel takes,
-/// or one that is kept and grows with the call; a map of what the recipe has not.
+/// or one that is kept and grows with the call; a map of what the recipe lacks.
 [[nodiscard]] Result<void> check_recipe(const Recipe& recipe);
 
 }  // namespace convtgen

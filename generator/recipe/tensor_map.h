@@ -45,7 +45,7 @@ struct TensorMap {
 [[nodiscard]] std::uint64_t box_bytes(const TensorMap& map);
 
 /// The limits of the driver's cuTensorMapEncodeTiled, https://docs.nvidia.com/cuda/cuda-driver-api/, without
-/// interleaving. (That manual also wants each pitch to be a multiple of the one before; the driver does not ask for
+/// interleaving. (That manual also requires each pitch to be a multiple of the one before; the driver does not ask for
 /// it.) Errors: a member beyond its limits; the message names it, its value and what is legal.
 [[nodiscard]] Result<void> check_tensor_map(const TensorMap& map);
 

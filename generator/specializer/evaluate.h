@@ -111,7 +111,7 @@ class Evaluator {
   std::map<std::string, int> names_;                                 // how many versions a function has
   std::map<std::string, Primitive> printed_;                         // by their whole names
   std::map<std::string, Place> first_calls_;                         // of primitives
-  std::map<std::string, std::set<std::string>> constants_;  // first arguments of primitives; "" for one that is none
+  std::map<std::string, std::set<std::string>> constants_;  // first arguments of primitives; "" for one without a name
   Changes changes_;
   int ids_ = 0;
   int depth_ = 0;

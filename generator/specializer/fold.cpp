@@ -374,7 +374,7 @@ Result<Term> fold_binary(std::string_view op, Term a, Term b) {
     if (a.scalar == Scalar::kBool && (op == "==" || op == "!=") && (is_value(b, 0) || is_value(b, 1))) {
       return is_value(b, 1) == (op == "==") ? std::move(a) : fold_unary("!", std::move(a));
     }
-    // What is known stands behind: `left > 0`, not `0 < left`.
+    // What is known stands second: `left > 0`, not `0 < left`.
     const bool swaps = a.value.has_value();
     Term kept = swaps ? keep_arithmetic(mirrored(op), type, std::move(b), std::move(a))
                       : keep_arithmetic(op, type, std::move(a), std::move(b));

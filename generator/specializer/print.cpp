@@ -30,7 +30,7 @@ std::vector<std::string> comment_lines(std::string_view text, int indent) {
     return lines;
   }
   for (std::size_t at = text.find_first_not_of(' '); at != text.npos; at = text.find_first_not_of(' ', at)) {
-    // A tap's blank is none to break at: (0, 1) is one word.
+    // No break at a tap's blank: (0, 1) is one word.
     std::size_t end = text.find(' ', at);
     for (std::size_t open = text.find('(', at); open < end && end != text.npos && text.find(')', open) > end;) {
       end = text.find(' ', end + 1);
@@ -81,7 +81,7 @@ class Printer {
 
   static std::string comment_text(std::string_view text) { return text.empty() ? "//" : "// " + std::string(text); }
 
-  /// Long statements on several lines; the comment behind them where it fits, else above.
+  /// Long statements on several lines; the comment after them where it fits, else above.
   void pieces(const Pieces& pieces, int indent, int template_line, std::string_view trail = "") {
     std::vector<std::string> lines = lay_out(pieces, indent);
     if (!trail.empty()) {
@@ -145,9 +145,9 @@ class Printer {
   }
 
  private:
-  /// The comment behind one line of code.
+  /// The comment after one line of code.
   struct Trail {
-    std::size_t at = 0;  // of the text: behind the code
+    std::size_t at = 0;  // of the text: after the code
     std::size_t code = 0;
     std::size_t comment = 0;
   };
@@ -161,7 +161,7 @@ class Printer {
     out_.lines.push_back(template_line);
   }
 
-  /// Comments behind statements of successive lines stand below each other, where there is room.
+  /// Comments after statements of successive lines stand below each other, where there is room.
   void align_trails() {
     std::size_t widest = 0;
     for (const Trail& trail : trails_) {

@@ -25,7 +25,7 @@ void add_list(Pieces& pieces, std::string_view open, const std::vector<Term>& te
   add_text(pieces, close);
 }
 
-/// C++ ranks & and | below ==, and shifts below +; readers (and compilers' warnings) want those parentheses.
+/// C++ ranks & and | below ==, and shifts below +; readers (and compilers' warnings) need those parentheses.
 bool wants_parentheses(std::string_view outer, const Term& operand) {
   if (operand.kind == Kind::kBinary) {
     const std::string_view inner = operand.text;
@@ -164,8 +164,8 @@ std::string flat_text(const Pieces& pieces) {
 
 namespace {
 
-/// Columns from behind the break at `at` to the next break that is no deeper inside, or, `filling`, to the next one.
-int width_behind(const Pieces& pieces, std::size_t at, bool to_end, bool filling) {
+/// Columns from after the break at `at` to the next break that is no deeper inside, or, `filling`, to the next one.
+int width_after(const Pieces& pieces, std::size_t at, bool to_end, bool filling) {
   int width = 0;
   int depth = 0;
   for (std::size_t i = at + 1; i < pieces.size(); ++i) {
@@ -205,7 +205,7 @@ std::vector<std::string> lay_out(const Pieces& pieces, int indent, bool aligned,
       case Piece::Kind::kAssignBreak: {
         const bool assign = piece.kind == Piece::Kind::kAssignBreak;
         const int target = assign ? indent + 4 : columns.back();
-        const int width = width_behind(pieces, i, assign, filling);
+        const int width = width_after(pieces, i, assign, filling);
         const bool breaks =
             column() + 1 + width > kColumns && target < column() && (!assign || target + width <= kColumns);
         if (breaks) {

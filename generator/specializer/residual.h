@@ -91,7 +91,7 @@ struct ResidualConstant {
 /// All that the source holds.
 struct Output {
   const Globals* globals = nullptr;
-  std::vector<Primitive> primitives;  // in the program's order, behind them printed ones in the order of their names
+  std::vector<Primitive> primitives;        // in the program's order, then printed ones in the order of their names
   std::vector<ResidualConstant> constants;  // in the program's order
   std::vector<ResidualType> types;
   std::vector<Version> versions;  // callees before callers
@@ -106,7 +106,7 @@ struct WantedKernel {
 
 /// Evaluates these kernels, at least one, and all that they call, for an architecture ("sm_90a"). Names of functions
 /// are given from the last kernel on. Errors name the template's line; one is a primitive that the architecture lacks,
-/// another a kernel that the program has not.
+/// another a kernel that the program lacks.
 [[nodiscard]] Result<Output> evaluate_program(const Globals& globals, std::span<const WantedKernel> kernels,
                                               std::string_view architecture);
 

@@ -133,14 +133,13 @@ void tidy(std::vector<Residual>& body) {
     while (end < body.size() && body[end].kind == ResidualKind::kComment) {
       ++end;
     }
-    std::size_t behind = end;
-    while (behind < body.size() && body[behind].kind == ResidualKind::kGone) {
-      ++behind;
+    std::size_t next = end;
+    while (next < body.size() && body[next].kind == ResidualKind::kGone) {
+      ++next;
     }
-    const bool nothing_left =
-        behind > end && (behind == body.size() || body[end].was_branch || says_nothing(body[behind]));
+    const bool nothing_left = next > end && (next == body.size() || body[end].was_branch || says_nothing(body[next]));
     if (nothing_left) {
-      i = behind;
+      i = next;
       continue;
     }
     while (i < end) {

@@ -94,7 +94,7 @@ void replace(std::vector<Residual>& body, const std::map<int, Term>& copies) {
   }
 }
 
-/// The value that a variable has behind its declaration and this assignment; null if it is none, or not that simple.
+/// The value that a variable has after its declaration and this assignment; null if it is not that simple.
 /// Of `sum = 0; sum += a` that is a, and so of `found = false; found = found || a`.
 Term* value_assigned(const Residual& declaration, Residual& r) {
   const int id = declaration.id;

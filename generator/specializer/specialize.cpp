@@ -60,7 +60,7 @@ std::string hash_of(const std::vector<std::string>& fields) {
   return out;
 }
 
-/// The type of a parameter for launchers: without what only the compiler of the kernel wants to know.
+/// The type of a parameter for launchers: without what only the compiler of the kernel needs.
 std::string launch_type(Type type) {
   type.is_restrict = false;
   type.is_const = false;
@@ -77,7 +77,7 @@ std::vector<KernelParameter> parameters_of(const Version& kernel, const LaunchPl
   return parameters;
 }
 
-/// The name of the program's last kernel; empty where there is none.
+/// The name of the program's last kernel; empty without kernels.
 std::string last_kernel(const Program& program) {
   std::string name;
   for (const Item& item : program.items) {

@@ -12,7 +12,7 @@ namespace convtgen {
 
 /// The residual source of a program below the comment `head`, its kernels called `symbol` and their suffixes, for an
 /// architecture ("sm_90a"). Errors name the template's file and line, or the parameter; others are a primitive that the
-/// architecture lacks, a kernel that the program has not, a parameter of a kernel that the launch plan has nothing for.
+/// architecture lacks, a kernel that the program lacks, a parameter of a kernel that the launch plan has nothing for.
 [[nodiscard]] Result<KernelSource> specialize_program(const Program& program, const Parameters& parameters,
                                                       std::string_view head, std::string_view symbol,
                                                       std::string_view architecture, const LaunchPlan& launch);

@@ -130,19 +130,19 @@ std::string text_of_type(const Type& type) {
 }
 
 std::string declaration_text(const Type& type, std::string_view name) {
-  // Arrays write their extents behind the name, and what points or refers to one stands in parentheses with it.
-  std::string behind;
+  // Arrays write their extents after the name, and what points or refers to one stands in parentheses with it.
+  std::string extents;
   const Type* inner = &type;
   while (inner->kind == Type::Kind::kArray) {
     const std::string extent =
         inner->extent.empty() || inner->extent[0].kind != Kind::kLiteral ? "" : literal_text(inner->extent[0].value);
-    behind += "[" + extent + "]";
+    extents += "[" + extent + "]";
     inner = &inner->element.at(0);
   }
   std::string before;
   if (inner->kind != Type::Kind::kNamed && inner->element.at(0).kind == Type::Kind::kArray) {
     const std::string_view mark = inner->kind == Type::Kind::kPointer ? "*" : "&";
-    return declaration_text(inner->element[0], fmt::format("({}{}{})", mark, name, behind));
+    return declaration_text(inner->element[0], fmt::format("({}{}{})", mark, name, extents));
   }
   if (inner->kind == Type::Kind::kNamed) {
     before = (inner->is_const ? "const " : "") + inner->name;
@@ -151,7 +151,7 @@ std::string declaration_text(const Type& type, std::string_view name) {
     before += inner->is_const ? " const" : "";
     before += inner->is_restrict ? " __restrict__" : "";
   }
-  return name.empty() ? before + behind : before + " " + std::string(name) + behind;
+  return name.empty() ? before + extents : before + " " + std::string(name) + extents;
 }
 
 }  // namespace convtgen

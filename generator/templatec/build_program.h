@@ -10,7 +10,7 @@
 
 namespace convtgen::templatec {
 
-/// `shared` is the folder of what templates share; empty where there is none. Where errors were reported, the program
+/// `shared` is the folder of what templates share; empty without it. Where errors were reported, the program
 /// is not whole. The digest is left empty.
 [[nodiscard]] Program build_program(clang::ASTContext& ast, const SourceText& text, std::string_view shared);
 

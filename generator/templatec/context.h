@@ -14,7 +14,7 @@
 namespace convtgen::templatec {
 
 struct Context {
-  /// `shared` is the folder of what templates share; empty where there is none.
+  /// `shared` is the folder of what templates share; empty without it.
   Context(clang::ASTContext& ast, const SourceText& text, std::string_view shared);
 
   /// Reports an error of the template at its place.
@@ -42,7 +42,7 @@ struct Context {
   const SourceText& text;
   Layout layout;
   BindingTimes times;
-  std::set<std::string> acting_primitives;  // calls of which must stay, of those read so far
+  std::set<std::string> acting_primitives;  // whose calls must stay, of those read so far
   std::string folder;                       // of the template
   std::string shared_folder;
   std::string template_name;  // its file without ".cu"

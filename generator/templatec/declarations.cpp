@@ -214,7 +214,7 @@ std::optional<Item> build_function(Context& context, const clang::FunctionDecl& 
   return result;
 }
 
-/// The comment behind a field or a constant on its line.
+/// The comment after a field or a constant on its line.
 std::string trail_of(Context& context, const clang::DeclaratorDecl& declaration) {
   const clang::SourceLocation after =
       clang::Lexer::findLocationAfterToken(context.sources.getExpansionLoc(declaration.getEndLoc()), clang::tok::semi,

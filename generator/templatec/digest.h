@@ -16,7 +16,7 @@ inline constexpr std::string_view kParametersFile = "parameters.h";
 /// ("device/memory.h").
 using SourceFiles = std::map<std::string, std::string>;
 
-/// The text of a file by its name; nothing where there is none.
+/// The text of a file by its name; nothing if it can't be read.
 using ReadSource = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// The files that make the template `name`: "<name>.cu", "parameters.h", and what these include as "...", to the end.

@@ -61,7 +61,7 @@ class Action : public clang::ASTFrontendAction {
   std::optional<Program>& program_;
 };
 
-/// Runs the action as Clang's tools do, but says nothing beside the diagnostics.
+/// Runs the action as Clang's tools do, but prints only the diagnostics.
 class Runner : public clang::tooling::ToolAction {
  public:
   Runner(const Input& input, std::optional<Program>& program) : action_(input, program) {}

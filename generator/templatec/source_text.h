@@ -33,7 +33,7 @@ struct Mark {
 struct SourceText {
   std::vector<Comment> comments;
   std::vector<Mark> unroll_pragmas;      // `#pragma convtgen unroll`
-  std::vector<Position> unrolled_loops;  // the `for` behind each of them
+  std::vector<Position> unrolled_loops;  // the `for` after each of them
   std::vector<Mark> directives;          // #if, #ifdef, #ifndef, #elif, #else, #endif
   std::vector<Mark> expansions;          // of macros that the template or its headers define
 };
@@ -42,12 +42,12 @@ struct SourceText {
 [[nodiscard]] Position position_of(const clang::SourceManager& sources, clang::SourceLocation location);
 
 /// Records into `text` what the preprocessor of `compiler` meets; call before parsing starts. `shared` is the folder of
-/// what templates share; empty where there is none.
+/// what templates share; empty without it.
 /// Returns what must live as long as the preprocessor, which owns its other listeners but not this one.
 [[nodiscard]] std::unique_ptr<clang::CommentHandler> record_source_text(clang::CompilerInstance& compiler,
                                                                         SourceText& text, const std::string& shared);
 
-/// Finds the loop behind every `#pragma convtgen unroll`; reports those that don't stand directly before a `for`.
+/// Finds the loop after every `#pragma convtgen unroll`; reports those that don't stand directly before a `for`.
 void find_unrolled_loops(clang::CompilerInstance& compiler, SourceText& text);
 
 }  // namespace convtgen::templatec

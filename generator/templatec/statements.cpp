@@ -446,7 +446,7 @@ std::vector<Statement> build_body(Context& context, const clang::FunctionDecl& f
   std::vector<Statement> body = BodyBuilder(context, function_line).function_body(function);
   if (const Comment* comment = context.layout.left_over(begin, end)) {
     context.error(context.layout.location_of(comment->begin),
-                  "a comment here would be lost; put it on a line of its own before a statement, or behind one");
+                  "a comment here would be lost; put it on a line of its own before a statement, or after one");
   }
   return body;
 }

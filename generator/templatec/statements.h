@@ -18,8 +18,8 @@ namespace convtgen::templatec {
 /// The lines of a comment, one each.
 [[nodiscard]] std::vector<std::string> lines_of(const Comment& comment);
 
-/// The comment of a function, record or alias: the lines directly above it, down to the first empty one. What stands
-/// behind that is for the template's reader alone.
+/// The comment of a function, record or alias: the lines directly above it, down to the first empty one. What comes
+/// after that is for the template's reader alone.
 [[nodiscard]] std::vector<std::string> description_of(Context& context, const clang::Decl& declaration);
 
 }  // namespace convtgen::templatec

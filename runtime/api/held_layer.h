@@ -1,4 +1,4 @@
-// The object behind a layer's handle.
+// The object of a layer's handle.
 #pragma once
 
 #include <string>

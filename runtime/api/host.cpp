@@ -47,7 +47,7 @@ Outcome<void> check_bytes(const std::string& name, const void* begin, std::size_
     return wrong(name + " is null");
   }
   if (wraps(begin, bytes)) {
-    return wrong(fmt::format("{} has {} bytes: more than there are addresses behind it", name, bytes));
+    return wrong(fmt::format("{} has {} bytes: more than there are addresses after it", name, bytes));
   }
   return {};
 }

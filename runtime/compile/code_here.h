@@ -24,7 +24,7 @@ inline constexpr const char* kArchitectureVariable = "CONVTGEN_ARCHITECTURE";
 /// Errors: an unknown one; the message lists the known ones.
 [[nodiscard]] Result<Target> host_target_here(std::string_view given, std::string_view otherwise);
 
-/// code_for_chip() by the NVRTC of this machine; where there is none, by one that knows all chips.
+/// code_for_chip() by the NVRTC of this machine; without an NVRTC, by one that knows all chips.
 [[nodiscard]] std::expected<CodeTarget, NoCode> code_here(const Chip& chip);
 
 /// The message about code that is planned or made for another chip than it runs on; empty where it is not, or

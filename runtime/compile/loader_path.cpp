@@ -33,7 +33,7 @@ struct CacheEntry {
 static_assert(sizeof(CacheHeader) == 48 && sizeof(CacheEntry) == 24);
 constexpr std::string_view kCacheMagic = "glibc-ld.so.cache1.1";
 
-// The text at an offset, up to its zero byte; empty where there is none.
+// The text at an offset, up to its zero byte; empty if the offset is outside.
 std::string_view text_at(std::string_view bytes, std::size_t offset) {
   if (offset >= bytes.size()) {
     return {};

@@ -6,7 +6,7 @@
 namespace convtgen {
 
 /// The file that dlopen of a bare name would take: one that is loaded already, else the first shared library of that
-/// name in $LD_LIBRARY_PATH, /etc/ld.so.cache or the system's folders. Empty where there is none. (A program's own
+/// name in $LD_LIBRARY_PATH, /etc/ld.so.cache or the system's folders. Empty if not found. (A program's own
 /// RPATH is ignored.)
 [[nodiscard]] std::string find_on_loader_path(const std::string& name);
 

@@ -189,7 +189,7 @@ Compiled<Binary> compile_with_nvrtc(const Nvrtc& nvrtc, const KernelSource& sour
   }
   if (status != nvrtc::kSuccess) {
     const char* hint = status == nvrtc::kErrorBuiltinOperationFailure
-                           ? "; libnvrtc-builtins, which belongs beside libnvrtc, may be missing"
+                           ? "; libnvrtc-builtins, which belongs next to libnvrtc, may be missing"
                            : "";
     return std::unexpected(CompileError(
         {fmt::format("NVRTC {}.{} could not compile {} for {} ({}{}):\n{}", nvrtc.major, nvrtc.minor, source.symbol,

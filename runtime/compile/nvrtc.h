@@ -25,7 +25,7 @@ inline constexpr std::array<const char*, 1> kNvrtcOptions = {"--std=c++17"};
                                                   const std::string& architecture, BinaryKind kind);
 
 /// The same with the NVRTC of this machine. It is searched for once; a search without a result is repeated.
-/// Errors: also that there is no NVRTC, with the places looked at.
+/// Errors: also a missing NVRTC, with the places looked at.
 [[nodiscard]] Compiled<Binary> compile_with_nvrtc(const KernelSource& source, const std::string& architecture,
                                                   BinaryKind kind);
 

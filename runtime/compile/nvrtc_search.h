@@ -20,7 +20,7 @@ struct NvrtcPlace {
 
 /// NVRTC as it was found, or not.
 struct NvrtcSearch {
-  std::string path;  // of the library; empty when there is none
+  std::string path;  // of the library; empty if not found
   int major = 0, minor = 0;
   std::vector<NvrtcPlace> places;  // in the order tried, up to the one that is used
   [[nodiscard]] bool found() const { return !path.empty(); }
@@ -36,7 +36,7 @@ struct Nvrtc {
 
 /// Looks anew each time, in this order; nothing is cached:
 /// $CONVTGEN_NVRTC (a file), $CONVTGEN_NVRTC_DIR (a folder, or one that `pip install --target` filled); where one of
-/// these is set, nothing else is looked at, so that a wrong path is reported and not skipped; `nvrtc` beside this
+/// these is set, nothing else is looked at, so that a wrong path is reported and not skipped; `nvrtc` next to this
 /// program or up to two folders above it (the build folder), the loader's path, $CUDA_HOME, $CUDA_PATH,
 /// /usr/local/cuda*, and the nvidia-cuda-nvrtc package of Python: virtual and Conda environments, the python3 on PATH,
 /// the home and the system; last of all, python3 is run.
@@ -44,8 +44,8 @@ struct Nvrtc {
 
 /// NVRTC's file on this machine, and which NVRTC it is.
 struct NvrtcFile {
-  std::string path;                // empty when there is none
-  std::string identity;            // library_identity() of it; empty when there is none
+  std::string path;                // empty if not found
+  std::string identity;            // library_identity() of it; empty if not found
   std::vector<NvrtcPlace> places;  // as in NvrtcSearch
   [[nodiscard]] bool found() const { return !path.empty(); }
 };
@@ -62,7 +62,7 @@ struct NvrtcFile {
 /// Errors: it can't be loaded, or is no NVRTC of 11.2 or later.
 [[nodiscard]] Result<Nvrtc> open_nvrtc(const std::string& file);
 
-/// What the user reads when there is none: how to get it, and the places tried.
+/// What the user reads if none was found: how to get it, and the places tried.
 [[nodiscard]] std::string describe_missing_nvrtc(const NvrtcSearch& search);
 
 }  // namespace convtgen

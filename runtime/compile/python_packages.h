@@ -17,7 +17,7 @@ namespace convtgen {
 /// The same of sys.path, by running the python3 on PATH: it alone knows of pyenv's shims, .pth files, odd prefixes.
 [[nodiscard]] std::vector<std::filesystem::path> nvidia_libraries_asking_python();
 
-/// The first python3 on PATH, as it is named there; empty when there is none.
+/// The first python3 on PATH, as it is named there; empty if not found.
 [[nodiscard]] std::filesystem::path python_on_path();
 
 }  // namespace convtgen

@@ -1,4 +1,4 @@
-// What kernels run on: a GPU through the CUDA driver, or the host device, behind one interface.
+// What kernels run on: a GPU through the CUDA driver, or the host device, with one interface.
 #pragma once
 
 #include <cstddef>

@@ -90,7 +90,7 @@ Outcome<std::shared_ptr<JitDevice>> JitDevice::open(std::string_view which, Devi
 Outcome<void> JitDevice::choose_chip() {
   chip_ = gpu_->chip();
   if (!target_of_chip(chip_.capability)) {
-    return {};  // each layer says that there are no kernels
+    return {};  // each layer reports that it has no kernels
   }
   auto chip = chip_here(chip_);
   if (!chip) {

@@ -16,7 +16,7 @@ namespace convtgen {
 [[nodiscard]] std::string plan_text(const Plan& plan);
 
 /// The planner's plans, in its order. The plan that was the fastest by a tuning record (runtime/records/record.h; the
-/// store's bytes, or empty where there is none) comes first, if the planner still has it; else a note is logged.
+/// store's bytes, or empty) comes first, if the planner still has it; else a note is logged.
 /// Errors: those of plan().
 [[nodiscard]] Outcome<std::vector<Plan>> choose_plans(const Problem& problem, std::string_view record = {});
 

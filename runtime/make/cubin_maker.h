@@ -18,7 +18,7 @@
 namespace convtgen {
 
 /// The key under which the store keeps a kernel that is generated and not yet compiled. `compiler` is the identity of
-/// the NVRTC that makes it; empty if there is none: then an entry of any compiler matches.
+/// the NVRTC that makes it; empty without an NVRTC: then an entry of any compiler matches.
 [[nodiscard]] Key binary_key(const MadeKernel& made, BinaryKind kind, const std::string& compiler);
 
 /// Cubins and PTX. NVRTC is loaded only where something must be compiled. A kernel is compiled once, over all

@@ -56,7 +56,7 @@ class KernelMaker {
   [[nodiscard]] Outcome<MadeKernel> make(const Problem& problem, const Plan& plan, const std::stop_token& stop = {});
 
   /// The kernel of the first of these plans, the best one first, that can be specialised and compiled.
-  /// Errors: where there is none, the error of the first.
+  /// Errors: if all fail, the error of the first.
   [[nodiscard]] Outcome<MadeKernel> make_first(const Problem& problem, std::span<const Plan> plans,
                                                const std::stop_token& stop = {});
 

@@ -30,7 +30,7 @@ struct Definition {
 /// Bytes of the three for an element.
 inline constexpr std::int64_t kDefinedBytes = 24;
 
-/// Bytes of main memory that define_all() takes beside its inputs and what it returns.
+/// Bytes of main memory that define_all() takes besides its inputs and what it returns.
 [[nodiscard]] std::int64_t definition_bytes(const Layer& layer, const Shape& shape, Role role);
 
 /// All elements of what a call writes (y, grad_x, grad_weight or grad_bias), in its memory order. Needs check_inputs()

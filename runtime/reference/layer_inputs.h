@@ -19,7 +19,7 @@ struct LayerInputs {
   HostArray weight = {};
   std::optional<HostArray> bias = {};
   HostArray grad_y = {};
-  /// Null where there is none, and for what calls write.
+  /// Null if absent, and for what calls write.
   [[nodiscard]] const HostArray* of(Role role) const;
   /// Of a role that calls read.
   void set(Role role, HostArray array);

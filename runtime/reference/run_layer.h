@@ -42,7 +42,7 @@ struct LoadedLayer {
 [[nodiscard]] Result<LoadedLayer> load_binary(Device& device, const Problem& problem, const Plan& plan,
                                               KernelSource source, Binary binary);
 
-/// Arrays on a device by their roles, null where there is none.
+/// Arrays on a device by their roles, null if absent.
 class RoleBuffers {
  public:
   [[nodiscard]] const std::shared_ptr<Buffer>& of(Role role) const { return buffers_[static_cast<std::size_t>(role)]; }

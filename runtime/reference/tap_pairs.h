@@ -13,7 +13,7 @@
 namespace convtgen {
 
 /// Of one axis and one of its taps: `count` places of the input from `in` on, which the tap brings to `out` and to every
-/// stride-th place behind it.
+/// stride-th place after it.
 struct TapRow {
   std::int64_t in = 0, out = 0, count = 0;
 };
@@ -80,7 +80,7 @@ class TapPairs {
   std::array<std::vector<TapRow>, kAxes> rows_;
 };
 
-/// The place of the input that a tap brings to a place of the output; nothing where there is none.
+/// The place of the input that a tap brings to a place of the output; nothing if it brings none.
 [[nodiscard]] inline std::optional<Extents> input_of(const Layer& layer, const Shape& shape, const Extents& out,
                                                      const Extents& tap) {
   Extents in;

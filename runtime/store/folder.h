@@ -39,9 +39,9 @@ class Folder {
   [[nodiscard]] std::optional<std::string> read(const std::string& name, bool note_use = true) const;
   /// Its first bytes, at most so many; not noted as a use. Nothing as in read().
   [[nodiscard]] std::optional<std::string> read_begin(const std::string& name, std::size_t most) const;
-  /// Writes a file beside it, has the disk keep it, and renames it, so that a reader sees all of it or nothing.
+  /// Writes a file next to it, has the disk keep it, and renames it, so that a reader sees all of it or nothing.
   /// What is no plain file in its place is removed. Errors: the step that failed, with the system's reason, a full
-  /// file-size limit too; nothing is left behind.
+  /// file-size limit too; nothing is left.
   [[nodiscard]] Result<void> publish(const std::string& name, std::string_view bytes) const;
   [[nodiscard]] bool has(const std::string& name) const;
   /// Whether what has this name is no plain file: a folder, a link, a FIFO.

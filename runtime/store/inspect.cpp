@@ -40,7 +40,7 @@ std::size_t alike(std::string_view a, std::string_view b) {
 }
 
 Result<Folder> open_to_look(const std::string& folder) {
-  return folder.empty() ? fail("there is none") : Folder::open(folder, false);
+  return folder.empty() ? fail("there is no folder") : Folder::open(folder, false);
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ class Key {
   bool any_compiler_ = false;
 };
 
-/// The key of a compiled kernel. `compiler` is nvrtc_identity() or the host compiler's words, empty where there is
-/// none; `options` are those that are not in the architecture, in the order the compiler gets them.
+/// The key of a compiled kernel. `compiler` is nvrtc_identity() or the host compiler's words, empty if
+/// unknown; `options` are those that are not in the architecture, in the order the compiler gets them.
 [[nodiscard]] Key kernel_key(EntryKind kind, std::string_view source, std::string_view architecture,
                              std::string_view compiler, const std::vector<std::string>& options);
 

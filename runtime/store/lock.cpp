@@ -23,7 +23,7 @@ bool is_there(int folder, const std::string& name, int descriptor) {
          named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
 }
 
-// The file of a lock, made where there is none; negative where it can't be. What is no plain file in its place is
+// The file of a lock, made if missing; negative where it can't be. What is no plain file in its place is
 // removed: nobody who holds a lock has put it there.
 int open_file(const Folder& folder, const std::string& name) {
   constexpr int kTurns = 3;  // another process may be at the same

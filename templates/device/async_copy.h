@@ -1,7 +1,7 @@
-// Device primitives: cp.async, copies from global to shared memory that run beside the thread. sm_80 and later.
+// Device primitives: cp.async, copies from global to shared memory that run while the thread goes on. sm_80 and later.
 //
 // The bytes are in shared memory, for the thread that asked, after async_copy_wait() or async_copy_wait_all() of that
-// thread; for other threads after a barrier behind that wait (or behind the phase that async_copy_arrive() completes).
+// thread; for other threads after a barrier that follows that wait (or the phase that async_copy_arrive() completes).
 // Until then the destination is undefined, and neither it nor the source may be written.
 #pragma once
 

@@ -1,11 +1,11 @@
 // Device primitives: mbarriers and named barriers. mbarriers from sm_80; transactions, try_wait and remote arrivals
 // from sm_90.
 //
-// An mbarrier is 8 bytes of shared memory, aligned to 8. It counts through phases, the first of which has parity 0: a
+// An mbarrier is 8 bytes of shared memory, aligned to 8. It counts through phases, from parity 0 on: a
 // phase completes when as many threads have arrived as the barrier was initialised for, and the transaction bytes
 // expected in it are all copied; the next begins at once. Undefined on the chip: use before mbarrier_init() is visible
 // to the thread, plain accesses to its bytes while it lives, more arrivals in a phase than its count, and waiting with
-// a parity that is more than one phase behind.
+// the parity of a phase before the last one.
 #pragma once
 
 #include "device/memory.h"
@@ -28,7 +28,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }

@@ -19,7 +19,7 @@ __device__ __forceinline__ unsigned int cluster_size() {
   return size;
 }
 
-// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
+// Arrives at the cluster's barrier. What this thread wrote before is visible to threads after their cluster_wait().
 //
 // All threads of all blocks of the cluster come, once a phase; whole warps. Every arrival is followed by its
 // cluster_wait().

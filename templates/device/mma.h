@@ -5,7 +5,7 @@
 //   d[i]:  row g + i / 2 * 8, column 2 * t + i % 2
 //   a[i]:  row g + i % 2 * 8, k = 2 * t + i / 2 * 8 (low half) and the next one
 //   b[i]:  column g, k = 2 * t + i * 8 (low half) and the next one
-// and of tf32, whose operands are words of which the 13 low bits are ignored,
+// and of tf32, whose operands are words with 13 low bits that are ignored,
 //   a[i]:  row g + i % 2 * 8, k = t + i / 2 * 4
 //   b[i]:  column g, k = t + i * 4
 // So matrix_load_x4() of rows of `a` by halves of 8 rows, then of 8 k, gives `a`.

@@ -9,7 +9,7 @@ enum WgmmaType { kWgmmaF16, kWgmmaBf16, kWgmmaTf32 };
 enum WgmmaMajor { kWgmmaMajorK, kWgmmaMajorMn };
 
 // d (64 x N, f32) = a (64 x K) * b (K x N), added to d where `accumulate` is not 0. d has N / 2 elements, which says
-// what N is: 8 to 256 in steps of 8; K is 16, of tf32 8. By a warpgroup, beside its threads until wgmma_wait()
+// what N is: 8 to 256 in steps of 8; K is 16, of tf32 8. By a warpgroup, while its threads go on until wgmma_wait()
 // (device/warpgroup.h). sm_90a.
 template <int kAccumulators>
 __device__ void wgmma_ss(const int type, const int a_major, const int b_major, float (&d)[kAccumulators],

@@ -1,4 +1,4 @@
-// The roles of warps: consumers come first in a block, whole warpgroups, and behind them producers.
+// The roles of warps: consumers come first in a block, whole warpgroups, then producers.
 // Needs, above its line, kConsumers and kProducers (threads), kConsumerRegisters and kProducerRegisters (of a thread).
 #pragma once
 

@@ -262,7 +262,7 @@ __device__ __forceinline__ void bulk_wait(int pending) {
   }
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

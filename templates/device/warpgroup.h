@@ -1,5 +1,5 @@
-// Device primitives: wgmma, matrix products of a warpgroup (4 warps, the first a multiple of 4) that run beside it.
-// sm_90a.
+// Device primitives: wgmma, matrix products of a warpgroup (4 warps, the first a multiple of 4) that run while it
+// goes on. sm_90a.
 //
 // The products themselves have names such as wgmma_m64n96k16_f16_ss and are printed
 // (generator/specializer/primitives.h). All of these are collective in the warpgroup. Order: wgmma_fence(); products;
@@ -44,7 +44,7 @@ __device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
   asm volatile("" : "+r"(word)::"memory");
 }
 
-// Keeps the registers of an A operand for products in flight, up to here: behind the wait for them. `zero` is 0.
+// Keeps the registers of an A operand for products in flight, up to here: after the wait for them. `zero` is 0.
 //
 // The assembler keeps them in straight code only, not from one turn of a loop to the next. A store that is never done
 // reads them all, in one instruction; the compiler doesn't know that `zero` is 0.
@@ -65,7 +65,7 @@ __device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)
 // and of an MN-major one (16-bit types only):
 //   no swizzle:   row / 8 * stride + row % 8 * 2 + k % 8 * 16 + k / 8 * leading
 //   swizzle S:    row / (S / 2) * leading + row % (S / 2) * 2 + k % 8 * S + k / 8 * stride
-// behind the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
+// after the start; with a swizzle, bits 4.. of the resulting address in the shared window are then exclusive-or'ed
 // with bits 7.. (1 bit for 32, 2 for 64, 3 for 128). The pattern follows addresses, so a start may be moved by whole
 // rows (16 bytes without, S with a swizzle) or along K (32 bytes) as long as the memory read is laid out by the same
 // formula. base_offset is 0. The whole operand must lie in the block's shared memory.

@@ -11,7 +11,7 @@ __device__ inline WeightIndex weight_offset(WeightIndex ci, int co, int tap, int
   return Parameters::weight_channels_last ? (ci * taps + tap) * outs + co : (ci * outs + co) * taps + tap;
 }
 
-// The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.
+// The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.
 __device__ inline WeightIndex depth_weight_offset(WeightIndex ci, int co, int kd, int tap, int outs, int planes,
                                                   int taps) {
   return Parameters::weight_channels_last ? ((ci * planes + kd) * taps + tap) * outs + co

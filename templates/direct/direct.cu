@@ -598,7 +598,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
   }
 
-  // Behind the loop, so that no register keeps them through it.
+  // After the loop, so that no register keeps them through it.
   const int co = group * kGroupOut + first_out + channel;
   const int m_y = tile_y * kTileRows + row;
   const int m_x = tile_x * kTileColumns + column;

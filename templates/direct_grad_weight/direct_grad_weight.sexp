@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "e809aa3471d01e4c94cdf0a7d58f2403e85bb91a431245d8d4a54bbc824b05fa")
+  (digest "2c6bdc2bf1a8ad165ac184dd928ca63c603ba39af06392af5b6f7bf868217a52")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -129,7 +129,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)

@@ -50,7 +50,7 @@ struct Parameters {
   static constexpr int tile_columns = 16;
   static constexpr int blocks_per_sm = 2;  // that registers must leave room for
 
-  // Parts of all positions whose sums stand in the workspace: of the weights (1: there are none), of the bias.
+  // Parts of all positions whose sums stand in the workspace: of the weights (1: no slices), of the bias.
   static constexpr int slices = 64;
   static constexpr int bias_slices = 16;
 };

@@ -60,7 +60,7 @@ constexpr int kRunLanes = kRunLength / kVector > 16  ? 32
                           : kRunLength / kVector > 4 ? 8
                                                      : 4;  // that store a run
 constexpr int kRunRounds = ceil_div(kRunLength / kVector, kRunLanes);
-// A run lies in shared memory as many elements behind a vector as in memory.
+// A run begins as many elements after a vector's start in shared memory as in global memory.
 constexpr int kRunSums = ceil_div(kRunLength + kVector - 1, kVector) * kVector;
 
 // Whether runs may begin inside a vector of 16 bytes.
@@ -178,7 +178,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
 
 constexpr int kTogether = P::channels_per_thread % 4 == 0 ? 4 : 1;  // channels of a thread that it reads as a vector
 
-// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
+// Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane, int channel) {
   return channel / kTogether * (P::lanes_c * kTogether) + lane * kTogether + channel % kTogether;
 }
@@ -226,7 +226,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, co
 #include "device/epilogue.h"
 #include "device/store_vector.h"
 
-// How many elements behind the start of a vector of 16 bytes this one lies.
+// How many elements after the start of a 16-byte vector this one lies.
 __device__ __forceinline__ int skew_of(const Element* element) {
   return static_cast<int>(reinterpret_cast<unsigned long long>(element) / sizeof(Element) % kVector);
 }
@@ -260,7 +260,7 @@ __device__ __forceinline__ int run_length(const Place& place, int run, const int
              : 0;
 }
 
-// What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.
+// What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.
 struct Run {
   Element* start;
   int head, vectors, ends;
@@ -351,9 +351,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[P::stride
     for (int column = 0; column < P::columns_per_thread; ++column) {
 #pragma unroll
       for (int phase = 0; phase < P::stride_w; ++phase) {
-        const int behind = column * (kColumnStep * P::stride_w) + phase;
-        if (first + behind < out_w) {
-          Element* to = pixels + behind * P::out_channels;
+        const int offset = column * (kColumnStep * P::stride_w) + phase;
+        if (first + offset < out_w) {
+          Element* to = pixels + offset * P::out_channels;
           Sum values[P::channels_per_thread];
 #pragma unroll
           for (int channel = 0; channel < P::channels_per_thread; ++channel) {
@@ -396,12 +396,12 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[P::str
       for (int column = 0; column < P::columns_per_thread; ++column) {
 #pragma unroll
         for (int phase = 0; phase < P::stride_w; ++phase) {
-          const int behind = column * (kColumnStep * P::stride_w) + phase;
-          const int run = pixel + behind;
-          const int at = kJoined ? behind * P::out_channels
+          const int offset = column * (kColumnStep * P::stride_w) + phase;
+          const int run = pixel + offset;
+          const int at = kJoined ? offset * P::out_channels
                          : P::channels_last
                              ? run * kRunSums + (kSkewed ? (skew + run * (P::out_channels % kVector)) % kVector : 0)
-                             : behind;
+                             : offset;
           to[at] = epilogue(acc[phase][channel][column], bias_value);
         }
       }
@@ -496,7 +496,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   for (int row = warp_y; row < P::tile_rows; row += P::warps_y) {
 #pragma unroll 1
     for (int i = 0; i < (kFillsRows ? kTapRows : P::stride_h); ++i) {
-      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
       place.row = (tile_y * P::tile_rows + row) * P::stride_h + row_phase(i);
       if (place.row < out_h) {
         Accumulators acc[P::stride_w] = {};

@@ -35,8 +35,8 @@ struct Parameters {
   // Steps of the fuse chain; the arrays below hold their kinds and arguments.
   static constexpr int fuse_count = 0;
 
-  // The block: warps along columns, channels and rows; a warp's lanes along channels and columns, of which lanes beyond
-  // the product are idle; and what each thread makes: adjacent channels of one group, and columns that are lanes_x
+  // The block: warps along columns, channels and rows; a warp's lanes along channels and columns (lanes beyond
+  // the product are idle); and what each thread makes: adjacent channels of one group, and columns that are lanes_x
   // apart, in every column phase.
   static constexpr int warps_x = 2;
   static constexpr int warps_c = 1;

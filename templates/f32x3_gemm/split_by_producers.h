@@ -54,7 +54,7 @@ constexpr int kScanBatch = kProducersSplit ? kBatch : kVectors > 4 ? 2 : kVector
 constexpr bool kAllThere = kVectors % kBatch == 0 && kVectors % kScanBatch == 0 && kLines % kLinesAtOnce == 0 &&
                            kLineVectors % kLineThreads == 0;
 
-// Loads the i-th of a thread's vectors; zeros where there is none.
+// Loads the i-th of a thread's vectors; zeros beyond its vectors.
 __device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
   if (!kAllThere) {
 #pragma unroll

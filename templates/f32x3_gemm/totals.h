@@ -60,7 +60,7 @@ __device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
   }
 }
 
-// The i-th of a thread's totals, of which four lie together.
+// The i-th of a thread's totals; four lie together.
 __device__ __forceinline__ float& total_at(float4* totals, int i) {
   return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
 }

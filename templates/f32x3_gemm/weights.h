@@ -11,7 +11,7 @@ __device__ inline int out_channel_at(int n) {
   return kAdjacentChannels == 2 ? n : channel_of_column(n);
 }
 
-// A weight of the output channel whose weights begin at `from`, zero where there is none.
+// A weight of the output channel whose weights begin at `from`, zero outside of the layer.
 __device__ inline float weight_in_channel(const float* from, int ci, int co, int place) {
   return (P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
                  (P::out_channels % P::block_n == 0 || co < P::out_channels)

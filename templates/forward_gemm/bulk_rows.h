@@ -60,7 +60,7 @@ struct Copy {
 
 // Finds the copies of a tile of the producer, or the warp, of this number.
 //
-// `x` is the whole input, of `batch` images, of which the tile's first is `first_image`.
+// `x` is the whole input, of `batch` images; the tile's first is `first_image`.
 __device__ __forceinline__ Copy find_copy(const Element* __restrict__ x, int first_image, int first_channel,
                                           int first_row, int first_column, int producer, int batch, const int in_h,
                                           const int in_w) {
@@ -139,7 +139,7 @@ __device__ inline bool needs_zero_pad(int first_row, int first_column, int image
                      (!kSkewed && (first_column < 0 || first_column + kStagedColumns > in_w)));
 }
 
-// Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.
+// Writes zeros to the rows and columns of a stage outside the image, and to channels beyond the layer's.
 //
 // No copy writes there. A tile does so in the first use of each stage, which may hold another tile's values there.
 __device__ __forceinline__ void zero_pad(Element* to, int channels, int first_row, int first_column, int thread,

@@ -38,7 +38,7 @@ __device__ __forceinline__ void put_vectors(unsigned char* to, const uint4 (&vec
 }
 
 // Puts all weights, which follow one another in memory, to where products look for them, and zeros to what lies
-// between. Each of kWeightThreads threads takes part. The weights are there behind a barrier of these.
+// between. Each of kWeightThreads threads takes part. The weights are there after a barrier of these.
 __device__ __forceinline__ void load_weights(unsigned char* to, const Element* __restrict__ weight) {
   uint4 vectors[kHeldVectors] = {};
   load_vectors(vectors, weight, threadIdx.x);

@@ -46,7 +46,7 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
   }
 }
 
-// Zeros behind what copies bring to each of some boxes, which products read. No copy overwrites them.
+// Zeros after what copies bring to each of some boxes, which products read. No copy overwrites them.
 __device__ __forceinline__ void zero_tails(unsigned char* boxes, int count, int copied, int bytes) {
   for (int box = 0; box < count; ++box) {
     for (int i = copied + static_cast<int>(threadIdx.x) * 16; i < bytes; i += kThreads * 16) {
@@ -76,7 +76,7 @@ __device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMa
   }
 }
 
-// One thread's copies for the stage that some stages before this one were consumed from: other warps may lag behind it.
+// One thread's copies for the stage that some stages before this one were consumed from: other warps may be slower.
 __device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
                                           unsigned long long* full, unsigned long long* empty, const Source& source,
                                           int count, int consumed) {

@@ -32,8 +32,8 @@ __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const
                                               const int part, const int step, const Place& place) {
   // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
   const int run = step / kRunSteps * kWindowPitch * kOutSwizzle;
-  const int behind = step % kRunSteps * kInstructionK * kOutSwizzle + part * kWindowPartBytes;
-  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + behind);
+  const int in_run = step % kRunSteps * kInstructionK * kOutSwizzle + part * kWindowPartBytes;
+  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + in_run);
 }
 
 // The B operands: the input of the first step, and bytes from there to another step's.

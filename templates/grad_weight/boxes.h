@@ -6,7 +6,7 @@
 #include "grad_weight/box_channels.h"
 #include "grad_weight/problem.h"
 
-// One of the threads that multiply also issues the copies: a warp beside them would take registers from all, since the
+// One of the threads that multiply also issues the copies: a warp of its own would take registers from all, since the
 // assembler shares them among whole warpgroups.
 constexpr int kThreads = kConsumers;
 constexpr int kIssueLag = 2;  // stages from a stage's last read to its next copies
@@ -29,7 +29,7 @@ constexpr int kInputPixels = P::tile_images * kInputRows * kInputPitch;
 constexpr int kPlanePixels = P::tile_images * kWindowRows * kWindowPitch;
 
 // A run of positions is contiguous in x and in the planes: a row, or all flat rows. Products take whole instructions of
-// it, so that flat rows have a tail behind what copies bring.
+// it, so that flat rows have a tail after what copies bring.
 constexpr int kRunPixels = P::flat ? ceil_div(kInputPixels, kInstructionK) * kInstructionK : P::tile_columns;
 constexpr int kRunSteps = kRunPixels / kInstructionK;
 constexpr int kKSteps = P::flat ? kRunSteps : P::tile_rows * kRunSteps;

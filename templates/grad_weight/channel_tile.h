@@ -16,7 +16,7 @@ constexpr int kWindowCopyColumns = ceil_div(P::out_channels, kCopySide);
 constexpr int kCopyPitch = kCopySide + 4 / static_cast<int>(sizeof(Element));
 
 // Brings a tile of NCHW to shared memory, with zeros beyond so many images and beyond the channels. All of the block's
-// threads share it, and wait for each other behind.
+// threads share it, and wait for each other at its end.
 __device__ __forceinline__ void bring_tile(Element* tile, const Element* __restrict__ from, const int channels,
                                            int first_position, int first_channel, int images, const int plane,
                                            int thread) {

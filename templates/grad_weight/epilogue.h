@@ -9,7 +9,7 @@
 
 // ---- Epilogue ----
 
-// Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.
+// Adds the accumulators to the thread's totals, and begins anew. The first time the totals are new.
 __device__ __forceinline__ void promote(Accumulators (&acc)[kOwnTiles], float* totals, bool is_first) {
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {

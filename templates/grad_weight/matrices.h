@@ -4,7 +4,7 @@
 #include "device/matrix_load.h"
 #include "grad_weight/rows.h"
 
-// A position of x or of the window, and whether anybody wants it.
+// A position of x or of the window, and whether anybody reads it.
 struct Position {
   int at;
   bool is_wanted;

@@ -3,7 +3,7 @@
 // The template's products.h has what depends on how a stage lies in shared memory: a thread's Place in the window of
 // grad_y for 16 rows, load_fragment() of a part of the values from there, input_descriptor() of the input of a stage's
 // first step, and input_of_step(), the bytes from there to another step's; kInputMajor, the order of that operand; and
-// kOtherRegisters, which a thread wants beside accumulators and fragments. Needs: input_descriptor(), input_of_step(),
+// kOtherRegisters, which a thread needs besides accumulators and fragments. Needs: input_descriptor(), input_of_step(),
 // kInputMajor, kKSteps, kLastRow, kOtherRegisters, kThreads,
 //   load_fragment(), Place
 // Needs: input_descriptor(), input_of_step(), kInputMajor, kKSteps, kLastRow, kOtherRegisters, kSumsRows, kThreads,

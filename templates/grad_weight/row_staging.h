@@ -4,7 +4,7 @@
 // The template has Scales, which load_scales() finds for a lane's channels; store_input_block() and
 // store_window_block() of a lane's words, elements as they lie, at its Positions; Word; and kWindowOffset, kStageBytes,
 // kRowsOffset, kSpareOffset and kRowsBarrierOffset, where grad_y begins in a stage, where the next stage does, and
-// where the slots of rows, kSpareBytes and mbarriers of the slots lie behind all stages. Needs: kPipelineBytes,
+// where the slots of rows, kSpareBytes and mbarriers of the slots lie after all stages. Needs: kPipelineBytes,
 // kRowsBarrierOffset, kRowsOffset, kSpareOffset, kStageBytes, kWindowOffset, load_scales(),
 //   Position, Positions, Scales, store_input_block(), store_window_block(), Word
 // Needs: kPipelineBytes, kRowsBarrierOffset, kRowsOffset, kSpareOffset, kStageBytes, kWindowOffset, load_scales(),
@@ -37,7 +37,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& 
                                           int first_column, int thread, const int batch) {
   if constexpr (kByImages) {
     if (thread < kImages) {
-      const int image = tile.image + thread;  // behind the last one copies bring zeros
+      const int image = tile.image + thread;  // after the last one copies bring zeros
       tensor_load_2d(slot + thread * kInputCopyPitch, x_map, barrier, 0, image * P::in_channels + origin.in);
       tensor_load_2d(slot + (kWindowRowsOffset + thread * kWindowCopyPitch), grad_y_map, barrier, -kCopyElements,
                      image * P::out_channels + origin.out);
@@ -89,7 +89,8 @@ __device__ __forceinline__ int element_of_lane(int lane, const int position) {
   return !kByMatrices ? lane % 4 + position * 4 : kWordElements == 2 ? lane % 8 : lane % 8 / 2 + lane % 2 * 4;
 }
 
-// Where a row lies: its copy, and its first word behind the copy's, of the first channel; and how many columns it has.
+// Where a row lies: its copy, and its first word, counted from the copy's, of the first channel; and how many columns
+// it has.
 struct Row {
   const unsigned char* copy;
   int begin;
@@ -170,7 +171,7 @@ __device__ __forceinline__ void keep_inside(Strip& words, const int octets, cons
   }
 }
 
-// Writes the positions of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.
+// Writes the positions of x of a stage: zeros past the end of the images and of a row. `first_column` is the tile's.
 __device__ __forceinline__ void turn_input(unsigned char* input, unsigned char* spare, const unsigned char* slot,
                                            int first_column, int warp, int lane) {
   constexpr int kStep = P::height % kCopyElements * P::width / kWordElements % kCopyWords;
@@ -202,7 +203,7 @@ __device__ __forceinline__ void turn_input(unsigned char* input, unsigned char* 
   }
 }
 
-// The position of the window of an element that is so far behind its first one: where the plane wants it, which is the
+// The position of the window of an element that is so far after its first one: where the plane needs it, which is the
 // only one that may, or this one. {with row: `row` is the first position of its row.} {with plane_h: `plane_h` is the
 // first plane.}
 __device__ __forceinline__ Position window_position(int from_first, const int block, const bool is_only_plane,
@@ -220,13 +221,13 @@ __device__ __forceinline__ Position window_position(int from_first, const int bl
   return {(plane_h + plane) * kPlanePixels + row + column, is_wanted};
 }
 
-// Writes the positions of grad_y of a stage: zeros where there is none. {with first_column: `first_column` is that of
+// Writes the positions of grad_y of a stage: zeros where no position is. {with first_column: `first_column` is that of
 // the window's first word{with skew: , `skew` elements before the taps' first}.} {with first_row: `first_row` is that
 // of the taps' first.}
 __device__ __forceinline__ void turn_window(unsigned char* window, unsigned char* spare, const unsigned char* slot,
                                             int first_row, int first_column, const int skew, int warp, int lane) {
   constexpr int kStep = kOutHeight % kCopyElements * kOutWidth / kWordElements % kCopyWords;
-  constexpr bool kOnlyPlane = P::dilation_w == 1 || kPlanesW == 1;  // at most one wants an element
+  constexpr bool kOnlyPlane = P::dilation_w == 1 || kPlanesW == 1;  // at most one reads an element
 #pragma unroll 1
   for (int strip = warp; strip < kWindowStrips; strip += kTurningWarps) {
     const int first_block = strip % kWindowRowStrips * kWindowStripBlocks;
@@ -277,7 +278,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
   const int lane = thread % 32;
   const int skew = P::taps_w == P::kernel_w ? kWindowSkew : origin.w & (kWordElements - 1);
   if (P::flat) {
-    // Nothing comes to the ends of whole rows and behind the last one, which products read.
+    // Nothing comes to the ends of whole rows and after the last one, which products read.
     for (int i = thread * 16; i < kPipelineBytes; i += P::producers * 16) {
       *reinterpret_cast<uint4*>(shared + i) = make_uint4(0, 0, 0, 0);
     }

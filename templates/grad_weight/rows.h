@@ -25,8 +25,8 @@ constexpr int kInputPeriod = kByRows ? copy_period(P::height, P::width) : 1;
 constexpr int kWindowPeriod = kByRows ? copy_period(kOutHeight, kOutWidth) : 1;
 
 // Producers turn rows by blocks of eight positions by eight channels, of up to four times eight channels together. Of
-// each channel of a block a lane has the words of two positions. In 16 bits a block is written as an 8x8 matrix, of
-// which the lane points at one position; in tf32 the lane writes its words.
+// each channel of a block a lane has the words of two positions. In 16 bits a block is written as an 8x8 matrix;
+// the lane points at one of its positions; in tf32 the lane writes its words.
 constexpr int kBlockColumns = 8;
 constexpr int kBlockChannels = 8;
 constexpr int kBlockWords = kBlockColumns / kWordElements;  // of a channel
@@ -43,7 +43,7 @@ constexpr int kWindowTogether = octets_together(kWindowOctets);
 
 // Strips are what a warp turns at once: some blocks of a row, of octets of channels together. Each warp gets as many
 // blocks as the others, as far as they go; at most so many that their words fit a thread's registers. A row is whole
-// strips; nobody wants what is behind its end.
+// strips; nobody reads what is past its end.
 constexpr int kTurningWarps = P::producers / 32;
 constexpr int kMostStripWords = 32;  // of a thread
 __host__ __device__ constexpr int blocks_of_strip(int blocks, int bands, int together) {
@@ -104,7 +104,7 @@ constexpr int kRowsOfSlot = kInputRows + kWindowRows;
 constexpr int kInputCopies = kByImages ? kImages : kInputRows * kInputPeriod;
 constexpr int kWindowCopies = kByImages ? kImages : kWindowRows * kWindowPeriod;
 
-// Shared memory of a slot: the copies of x, then of grad_y; and where each row begins, in words behind its first
+// Shared memory of a slot: the copies of x, then of grad_y; and where each row begins, in words after its first
 // copy's.
 constexpr int kInputCopyBytes = P::block_in / kInputPeriod * kInputRowBytes;
 constexpr int kInputCopyPitch = ceil_div(kInputCopyBytes, 128) * 128;

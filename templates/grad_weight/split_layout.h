@@ -1,4 +1,4 @@
-// What lies behind the stages in shared memory, for gradients of weights. Where values are split: the scales of the
+// What lies after the stages in shared memory, for gradients of weights. Where values are split: the scales of the
 // block's channels of x, then of grad_y; the fp32 totals, four of a thread together. Else nothing.
 // Needs: kPipelineBytes
 #pragma once

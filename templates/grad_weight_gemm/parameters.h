@@ -63,7 +63,7 @@ struct Parameters {
   // units of channels of them. 0: producers load units to registers.
   static constexpr int row_stages = 0;
 
-  // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
+  // Slices of all positions; each has blocks of its own. After so many stages a block's accumulators are
   // promoted to fp32 totals in memory; 0: never. With split values they are promoted more often, to totals in shared
   // memory or registers.
   static constexpr int slices = 4;

@@ -8,7 +8,7 @@
 
 // ---- Products ----
 
-constexpr int kOtherRegisters = 36;  // of a thread, beside accumulators and fragments
+constexpr int kOtherRegisters = 36;  // of a thread, besides accumulators and fragments
 
 constexpr int kPixelBytes = P::type == kWgmmaTf32 ? 4 : 16;               // of a position in the window
 constexpr int kStepBytes = P::type == kWgmmaTf32 ? 2 * kQuadPitch : 256;  // from the input of a step to the next

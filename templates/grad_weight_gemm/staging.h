@@ -12,7 +12,7 @@ using Words = Word[kMostUnits][kWords];
 
 #include "grad_weight/split_unit.h"
 
-// Loads a unit: zeros where it is outside the image, and for channels that there are not. {with plane: `plane` is from
+// Loads a unit: zeros where it is outside the image, and for channels past the last. {with plane: `plane` is from
 // a channel to the next one.}
 __device__ __forceinline__ void load_unit(Word (&words)[kWords], const Element* __restrict__ from, bool is_inside,
                                           int left, const bool is_whole, const long long plane) {

@@ -73,7 +73,7 @@ __device__ __forceinline__ void zero_bytes(unsigned char* bytes, const int first
   }
 }
 
-// Zeros that whole products read, and that no copy overwrites: in each stage behind the positions of a box, and behind
+// Zeros that whole products read, and that no copy overwrites: in each stage after the positions of a box, and after
 // the rows.
 constexpr bool kHasTails = kBoxPositions != kPositions || kRows % 64 != 0;
 __device__ __forceinline__ void zero_tails(unsigned char* shared) {

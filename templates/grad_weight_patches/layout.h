@@ -4,7 +4,7 @@
 #include "grad_weight/box_channels.h"
 #include "grad_weight/problem.h"
 
-// Behind the warpgroups that multiply, one brings the stages; two of its warps sum up grad_y for the bias.
+// After the warpgroups that multiply, one brings the stages; two of its warps sum up grad_y for the bias.
 constexpr int kThreads = kConsumers + 128;
 constexpr int kSumWarps = 2;
 constexpr int kFirstSumWarp = kConsumers / 32 + 2;
@@ -22,7 +22,7 @@ constexpr int kRowBoxes = kRows / kRowBox;
 constexpr int kInSwizzle = kInBox * kBytes;
 constexpr int kRowSwizzle = kRowBox * kBytes;
 
-// The positions of a stage are the K of its products. Behind what copies bring are zeros, so that products are whole.
+// The positions of a stage are the K of its products. After what copies bring are zeros, so that products are whole.
 constexpr int kPositions = P::tile_rows * P::tile_columns;
 constexpr int kKSteps = ceil_div(kPositions, kInstructionK);
 constexpr int kBoxPositions = kKSteps * kInstructionK;

@@ -46,7 +46,7 @@ struct Parameters {
   static constexpr int block_in = 64;
   static constexpr int consumer_groups = 2;
 
-  // The positions of a stage: tile_rows rows of tile_columns, and zeros behind them up to a multiple of 16. `flat`:
+  // The positions of a stage: tile_rows rows of tile_columns, and zeros after them up to a multiple of 16. `flat`:
   // rows are those of all images, else of one plane.
   static constexpr bool flat = true;
   static constexpr int tile_rows = 1;
@@ -54,7 +54,7 @@ struct Parameters {
 
   static constexpr int stages = 4;
 
-  // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
+  // Slices of all positions; each has blocks of its own. After so many stages a block's accumulators are
   // promoted to fp32 totals in memory; 0: never.
   static constexpr int slices = 132;
   static constexpr int promote_stages = 0;

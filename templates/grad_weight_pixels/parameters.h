@@ -62,7 +62,7 @@ struct Parameters {
   static constexpr int chunks = 1;
   static constexpr int chunk_images = 0;
 
-  // Slices of all positions, or of a chunk's, each of which blocks of its own sum up. After so many stages a block's
+  // Slices of all positions, or of a chunk's; each has blocks of its own. After so many stages a block's
   // accumulators are promoted to fp32 totals in memory; 0: never. With split values they are promoted more often, to
   // totals in shared memory or registers.
   static constexpr int slices = 4;

@@ -5,4 +5,4 @@
 
 // ---- Products ----
 
-constexpr int kOtherRegisters = 36;  // of a thread, beside accumulators and fragments
+constexpr int kOtherRegisters = 36;  // of a thread, besides accumulators and fragments

@@ -16,7 +16,7 @@ constexpr int kSplitRows = kCopySide / kSplitUnits;  // positions from one to th
 constexpr int kSplitScalesOffset = P::channels_last ? 0 : 4 * kCopySide * kCopyPitch;
 constexpr int kSplitSharedBytes = kSplitScalesOffset + 4 * kCopySide;
 
-// `from` and `to` are a chunk's. It has so many images that are there. {with first_scanned: `first_scanned` is the
+// `from` and `to` are a chunk's. It has so many images of the batch. {with first_scanned: `first_scanned` is the
 // place of the tensor's first channel among all that were scanned.}
 __device__ __forceinline__ void split_tile(const Element* __restrict__ from, unsigned char* __restrict__ to,
                                            const float* __restrict__ maxima, unsigned char* shared, const int channels,

@@ -5,7 +5,7 @@
 
 constexpr int kThreads = kConsumers + P::producers;
 
-// Whether an image of x is one row of positions, of which a stage has whole rows of the image: where these are no whole
+// Whether an image of x is one row of positions, and a stage has whole rows of the image: where these are no whole
 // copies, and grad_y is patches.
 constexpr bool kFlat = kPatches && P::tile_columns == P::width && P::width * kBytes % 16 != 0;
 constexpr int kRunPixels = kFlat ? P::tile_rows * P::tile_columns : P::tile_columns;  // that are adjacent in x

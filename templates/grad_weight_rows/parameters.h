@@ -62,7 +62,7 @@ struct Parameters {
   static constexpr bool window_copies = true;
   static constexpr int producers = 32;
 
-  // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
+  // Slices of all positions; each has blocks of its own. After so many stages a block's accumulators are
   // promoted to fp32 totals; 0: never.
   static constexpr int slices = 4;
   static constexpr int promote_stages = 0;

@@ -7,7 +7,7 @@
 
 // ---- Products ----
 
-constexpr int kOtherRegisters = 32;  // of a thread, beside accumulators and fragments
+constexpr int kOtherRegisters = 32;  // of a thread, besides accumulators and fragments
 
 // A thread's own place in the window, for 16 rows of a tap: bytes of the element, or of the word of two, that its first
 // fragment word begins with. {with next: In 16 bits a fragment word has two positions, which need not lie in one word:

@@ -37,7 +37,7 @@ constexpr int kKSteps = P::tile_rows * P::tile_columns / kInstructionK;
 constexpr int kStrips = kKSteps / P::strip;  // of all warps that share the positions
 constexpr int kOwnStrips = kStrips / P::warps_k;
 constexpr int kStripRows = P::along_row ? 1 : P::strip;  // from a strip to the next one below
-constexpr int kStripColumns = kPart * kApart;            // and beside
+constexpr int kStripColumns = kPart * kApart;            // and next to it
 constexpr int kColumnStrips = P::tile_columns / kStripColumns;
 constexpr int kStripProducts = P::strip * kWarpTaps * kWarpInTiles * kWarpOutTiles;  // of a warp, which are written out
 
@@ -150,7 +150,7 @@ constexpr bool kWindowIsEven = P::width >= 0 && kKnownOutputColumns % 2 == 0;
 // What threads bring: copies, or units that come through registers, of x and of grad_y. A thread brings them by
 // batches, one with each strip of products: through registers all are loaded before the products. Copies come after
 // them, so that tensor cores begin at once; of two stages before the first half of them, since the last ones must have
-// come when the stage has been read. Beside copies, units through registers are one batch: loaded before the first
+// come when the stage has been read. With copies, units through registers are one batch: loaded before the first
 // strip, written after the last one.
 constexpr bool kCopiesInput = P::copy_bytes > 0 && P::copies_in;
 constexpr bool kCopiesWindow = P::copy_bytes > 0 && P::copies_out;

@@ -10,7 +10,7 @@
 // reads grad_y of another plane, and is a block's own.
 //
 // fp32 values may be split (f32x3), for results as accurate as fp32, as in grad_weight_gemm: each value of x and
-// grad_y, with a scale for its channel, is a high and a low part in f16, of which three products are made.
+// grad_y, with a scale for its channel, is a high and a low part in f16. Three products are made of these.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       if (kCopiesLast && more) {
         copy_batch(to, source, image, table_of(shared, issued), strip, thread, in_d, in_h, in_w, out_d, out_h, out_w);
       }
-      // Beside copies what was loaded before the first strip is written after the last one.
+      // With copies, what was loaded before the first strip is written after the last one.
       if (kLoads && more && (P::copy_bytes == 0 || strip == kOwnStrips - 1)) {
         store_batch(to, words, scales, P::copy_bytes == 0 ? strip : 0, thread);
       }

@@ -75,7 +75,7 @@ struct Parameters {
   static constexpr int span = 1;
   using Word = unsigned int;
 
-  // Slices of all positions, each of which blocks of its own sum up. After so many stages a block's accumulators are
+  // Slices of all positions; each has blocks of its own. After so many stages a block's accumulators are
   // promoted to fp32 totals; 0: never.
   static constexpr int slices = 4;
   static constexpr int promote_stages = 0;

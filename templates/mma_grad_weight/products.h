@@ -135,7 +135,7 @@ __host__ __device__ constexpr bool is_aligned_column(int column) {
   return P::warps_taps == 1 && kWindowPitch % 2 == 0 && (column * P::dilation_w + kRowShift) / 2 % 2 == 0;
 }
 
-// Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
+// Loads two B fragments, one after the other: eight output channels each. A warp may have the first alone.
 __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from, bool is_odd,
                                              const bool is_aligned) {
   if constexpr (kWholeRows) {

@@ -66,8 +66,8 @@ __device__ __forceinline__ bool is_spanned(unsigned int span, const int column) 
          ((kSpannedColumns + kSpanShift) % 2 == 0 || column == 0 || of_row < kSpannedColumns);
 }
 
-// Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
-// A span's first pixel has the others beside it.
+// Where a pixel lies: how many images after the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others next to it.
 struct Pixel {
   int image;
   int row;
@@ -75,7 +75,7 @@ struct Pixel {
   bool is_inside;
 };
 
-// How many images behind the tile's first one a row is, counted from that image's first row.
+// How many images after the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row, const int in_h) {
   return kFewImages ? (row >= in_h + kHaloH ? 1 : 0) : row / (in_h + kHaloH);
 }
@@ -328,7 +328,7 @@ constexpr int kLoadedWindows = kCopiesWindow ? 0 : kWindowBatch;
 // that were loaded together the first position has both.
 using Words = Word[kBatch][P::span][kWords];
 
-// The word of an element that is there, or zero.
+// The word of an element, zero if it is not there.
 __device__ __forceinline__ Word word_at(const Element* __restrict__ from, bool is_there) {
   if constexpr (kSplit) {
     return is_there ? *from : 0;
@@ -337,7 +337,7 @@ __device__ __forceinline__ Word word_at(const Element* __restrict__ from, bool i
   }
 }
 
-// Loads a unit's elements: zeros outside of the images and for channels that there are not. {with step: `step` is from
+// Loads a unit's elements: zeros outside of the images and for channels past the last. {with step: `step` is from
 // a channel to the next one.}
 __device__ __forceinline__ void load_unit(Word (&words)[kWords], const Element* __restrict__ from, bool is_inside,
                                           int left, const bool is_whole, const long long step) {

@@ -92,7 +92,7 @@ __device__ __forceinline__ void load_rows(Rows& rows, const Element* from) {
   }
 }
 
-// The B fragment of the positions that lie `at` behind the lanes' first ones.
+// The B fragment of the positions that lie `at` after the lanes' first ones.
 __device__ __forceinline__ void fragment_of(unsigned int (&b)[2], const Rows& rows, const int at) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {

@@ -40,7 +40,7 @@ constexpr int kLaneChannels = kInstructionK / 4;
 // The first position of the first tile: where its copies may begin.
 constexpr int kOriginW = floor_div(kFirstW - (kReachW - 1), kVector) * kVector + (kReachW - 1);
 
-// Shared memory. Of a stage: channels by pixels, and behind them what positions without outputs read.
+// Shared memory. Of a stage: channels by pixels, and after them what positions without outputs read.
 constexpr int kReadPixels = kWarpPositions * P::warps + (kReachH - 1) * P::staged_columns + (kVectors - 1) * kVector;
 constexpr int kTailPixels = kReadPixels > kStagedPixels ? kReadPixels - kStagedPixels : 0;
 constexpr int kCopiedBytes = kStagedPixels * P::block_k * kBytes;

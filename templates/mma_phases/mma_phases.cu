@@ -51,7 +51,7 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
   }
 }
 
-// Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for
+// Bits that exist when all products are done, so all that was loaded for them. An arrival alone does not wait for
 // loads, and a copy would overtake them.
 __device__ __forceinline__ unsigned int bits_of_all(const Accumulators& acc) {
   unsigned int bits = 0;

@@ -5,7 +5,7 @@
 #include "device/depth.h"
 #include "split.h"
 
-// Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
+// Writes x, which is in nchw or split, with channels last; zeros after a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
     arrange_input(const Element* __restrict__ x, const int* __restrict__ exponents,
                   unsigned char* __restrict__ arranged, int batch, int depth, int height, int width) {

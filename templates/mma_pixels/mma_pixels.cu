@@ -143,7 +143,7 @@ struct Tap {
   int number;
 };
 
-// Writes the taps of a phase, and behind them one that reads nowhere.
+// Writes the taps of a phase, and after them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& planes, const PhaseAxis& rows,
                                           const PhaseAxis& columns, const int in_h, const int in_w) {
   const int all = (kHasDepth ? planes.taps : 1) * rows.taps * (columns.taps / kRowTaps);

@@ -65,12 +65,12 @@ struct Parameters {
   static constexpr int plane_words = 0;
   static constexpr int copy_bytes = 16;
 
-  // Phases of a row that are columns of one product, each channel's beside one another: 1, or in nchw all of stride_w,
+  // Phases of a row that are columns of one product, each channel's adjacent: 1, or in nchw all of stride_w,
   // so that a thread stores adjacent outputs together.
   static constexpr int column_phases = 1;
 
   // The last tiles, where all would leave most of a chip idle: of so many, of all phases, each is made by several
-  // blocks, which have equal parts of its taps and input channels. Another kernel adds the parts. 1: there are none.
+  // blocks, which have equal parts of its taps and input channels. Another kernel adds the parts. 1: no parts.
   static constexpr int parts = 1;
   static constexpr int parted_tiles = 0;
 };

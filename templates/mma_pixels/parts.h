@@ -1,4 +1,4 @@
-// Part of the template `mma_pixels`: tiles that several blocks make, each of which has a part of the steps.
+// Part of the template `mma_pixels`: tiles that several blocks make, each for a part of the steps.
 #pragma once
 
 #include "device/static_parameters.h"

@@ -5,7 +5,7 @@
 #include "device/epilogue.h"
 
 // Stores a thread's outputs: of each position so many adjacent ones of a channel together. Columns before a row's first
-// output, and behind its last one, are of no output: whole vectors, since rows begin and end with these. `stored` is
+// output, and after its last one, are of no output: whole vectors, since rows begin and end with these. `stored` is
 // where each position's row begins, and `first_columns` its first phase's column; else it takes what store_outputs()
 // does.
 __device__ __forceinline__ void store_phases(const Accumulators& acc, Element* __restrict__ y, const long long* stored,

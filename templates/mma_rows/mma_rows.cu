@@ -70,8 +70,8 @@ __host__ __device__ constexpr bool reads_anew(int kw) {
   return kw == 0 || offset_of_tap(kw, P::stride_w, P::padding_w, P::dilation_w) !=
                         offset_of_tap(kw - 1, P::stride_w, P::padding_w, P::dilation_w);
 }
-// The same of the last unit's pairs of taps: the tap before is none of those that begin them where a run of such taps
-// begins.
+// The same for the last unit, which takes pairs of taps. Taps 0, 2 * kColumnStep, ... begin a run of pairs: the tap
+// before begins none, so it shares no fragment.
 __host__ __device__ constexpr bool pair_reads_anew(int kw) {
   return kw % (2 * kColumnStep) == 0 || reads_anew(kw);
 }
@@ -372,7 +372,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const unsigned char* x_lane = shared + 16 * (row * kStagedColumns + column + lane % 16);
 #pragma unroll 1
     for (int i = 0; i < P::stride_h; ++i) {
-      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
       const int y_row = (tile_y * P::tile_rows + row) * P::stride_h + row_phase(i);
       if (columns > 0 && y_row < out_h) {
         Element* to = y_image + (static_cast<Offset>(y_row) * out_w + first_column) * P::out_channels;

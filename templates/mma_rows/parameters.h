@@ -36,7 +36,7 @@ struct Parameters {
   static constexpr int fuse_count = 0;
 
   // The block: its warps, and its tile of input positions and output channels. A warp makes 16 columns of a row of all
-  // the tile's channels, of which `products` times 8 at a time are accumulated.
+  // the tile's channels; `products` times 8 at a time are accumulated.
   static constexpr int warps = 8;
   static constexpr int tile_rows = 8;
   static constexpr int column_tiles = 4;    // of 16 columns

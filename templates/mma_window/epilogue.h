@@ -24,7 +24,7 @@ __device__ __forceinline__ float acc_of(const float (&acc)[kPhases][kWarpChannel
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth after these.
 // {with place: `place` is the warp's first position in the block's tile, }`channel` the thread's first channel of the
 // block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there
 // on}.

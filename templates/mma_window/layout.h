@@ -84,7 +84,7 @@ constexpr int kChannelTiles = ceil_div(kGroupOut, P::block_n);
 constexpr int kNTiles = P::groups * kPhaseGroups * kChannelTiles;
 
 // The tile, in parts of 64 positions, and a warp's share of it: tiles of 16 positions. These are such that a tap that
-// reads next to another one makes products of the same loads, of the tile beside: in parts of a row, each tile has
+// reads next to another one makes products of the same loads, of the next tile: in parts of a row, each tile has
 // every warp_tiles-th position; in parts of 8x8, two rows that are warp_tiles apart.
 constexpr int kPositions = P::tile_h * P::tile_w;
 constexpr int kAcross = P::tile_w / P::part_w;
@@ -107,7 +107,7 @@ __host__ __device__ constexpr int pixel_offset(int pixel) {
 }
 constexpr int kInputBytes = pixel_offset(kPixels + kInterleave - 1);  // the input of a stage
 
-// The row and the column in the tile of its first position that a warp has, which is so many positions behind the
+// The row and the column in the tile of its first position that a warp has, which is so many positions after the
 // first.
 __device__ __forceinline__ int first_row(int place) {
   return place / 64 / kAcross * (64 / P::part_w) + place % 64 / P::part_w;
@@ -123,7 +123,7 @@ __device__ __forceinline__ int columns_to(int tile, int i) {
   return kAlongRow ? i * P::warp_tiles + tile : i % 8;
 }
 
-// Taps along the axis in which tiles are beside one another, the inner one, share what is loaded.
+// Taps along the axis in which tiles are next to one another, the inner one, share what is loaded.
 constexpr int kOuterHalo = kAlongRow ? kHaloH : kHaloW;
 constexpr int kInnerHalo = kAlongRow ? kHaloW : kHaloH;
 constexpr int kInnerStride = kAlongRow ? kInputStrideW : kInputStrideH;

@@ -30,7 +30,7 @@ __host__ __device__ constexpr int stored_channel(int n) {
 __device__ __forceinline__ int first_stored(int lane) {
   return kChannelVectors < 32 ? lane / kChannelVectors : 0;
 }
-// Where vectors begin before a row and end behind it, a row has as many single elements as a vector, at both its ends.
+// Where vectors begin before a row and end after it, a row has as many single elements as a vector, at both its ends.
 constexpr int kSingles = kShift > 0 ? kTurnChannels* kOutputRows* P::store : 0;  // of a turn
 
 // What a lane stores in each round: the offset in y of its first channel in the first turn and phase row, and its

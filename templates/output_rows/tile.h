@@ -33,7 +33,7 @@ constexpr int kStagedColumns =
 constexpr int kTapStep = P::stride_h / greatest_common_divisor(P::stride_h, P::dilation_h);
 constexpr int kTapRows = kTapStep < P::kernel_h ? kTapStep : P::kernel_h;
 
-// The row phases by their taps: i = 0, 1, ... are those of kernel rows 0, 1, ..., which later ones repeat; behind the
+// The row phases by their taps: i = 0, 1, ... are those of kernel rows 0, 1, ..., which later ones repeat; after the
 // first kTapRows come those without taps.
 __device__ inline int row_phase(int i) {
   return (phase_of_tap(i % kTapStep, P::stride_h, P::padding_h, P::dilation_h) + i / kTapStep) % P::stride_h;

@@ -96,7 +96,7 @@ __device__ inline bool has_column(const Place& place, const unsigned int tap) {
 }
 
 // A vector of a row of outputs has adjacent channels of a pixel, or where pixels are no whole vectors adjacent elements
-// of the row, of which a thread makes one at a time.
+// of the row; a thread makes one at a time.
 constexpr int kTogether = kOfPixel ? P::store : 1;
 
 // Adds up the products of adjacent channels' taps{with channel: , `channel` and those after it,} in the order of the

@@ -47,7 +47,7 @@ constexpr int kOutColumns = kWholeW
                                 ? (P::width - 1) * P::stride_w + (P::kernel_w + P::output_padding_w - 2 * P::padding_w)
                                 : kStepW * P::stride_w;
 
-constexpr bool kWholeImages = P::tile_n == 1;  // no tile has images behind the last
+constexpr bool kWholeImages = P::tile_n == 1;  // no tile has images after the last
 
 // Weights of a k-block as B operands: rows of columns, for each input channel one. They are copied as they lie, 64
 // columns wide; where a tile has some of the channels that follow one another, the columns of a tap are a box.
@@ -85,7 +85,7 @@ constexpr int kStageBytes = kInputBytes + (P::copied_weights ? kWeightBytes : 0)
 constexpr int kCopiedBytes = kCopiedInputBytes + (P::copied_weights ? kWeightBytes : 0);
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 
-// The products, in the place of the stages, or behind them. Pitches, and what lies between groups of eight channels,
+// The products, in the place of the stages, or after them. Pitches, and what lies between groups of eight channels,
 // keep threads that write or read together in different banks. Of each pixel its columns, where threads that read
 // together have channels of few pixels; where the channels of a tap follow one another, they are read as vectors. Else
 // of each column its pixels.

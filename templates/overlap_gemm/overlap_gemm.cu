@@ -129,7 +129,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
 #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
     if (kUsesAgain) {
-      // A stage is copied again some stages after this warp has read it: other warps may lag behind it.
+      // A stage is copied again some stages after this warp has read it: other warps may be slower.
       const int next = k_block - kIssueLag + P::stages;
       if (thread == 0 && k_block >= kIssueLag && next < kKBlocks) {
         mbarrier_wait(&pipeline.empty[stage_of(next)], refill_parity(next));

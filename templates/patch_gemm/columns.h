@@ -6,7 +6,7 @@
 
 #include "layout.h"
 
-// The channels of a tap are pieces, in each of which a thread has as many as it stores together.
+// A tap's channels are split into groups of 4 * P::store; each thread of a quad has P::store adjacent ones.
 constexpr int kPieceChannels = 4 * P::store;
 constexpr int kPieces = P::block_c / kPieceChannels;
 

@@ -15,7 +15,7 @@ __device__ inline bool has_channel(int channel) {
   return P::out_channels % P::block_c == 0 || channel < P::out_channels;
 }
 
-// Loads them from the bias of all channels, of which the block has those from first_out on.
+// Loads them from the bias of all channels; the block's channels begin at first_out.
 __device__ __forceinline__ void load_biases(Biases& biases, const Element* __restrict__ bias, int first_out,
                                             int quarter) {
   if (P::has_bias) {

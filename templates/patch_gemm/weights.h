@@ -33,7 +33,7 @@ __device__ inline int vector_group(int vector, int element) {
                       : group_of(vector / 4 * 8 + element, 0, vector % 4);
 }
 
-// The row, behind the first one of four matrices, of this vector of all that a thread has of them.
+// The row, counted from the first one of four matrices, of this vector of a thread.
 __device__ inline int row_of(int vector) {
   return vector / kOwnVectors * kOwnVectors;
 }

@@ -34,7 +34,7 @@ __host__ __device__ constexpr int column_of_output(int output) {
 }
 
 // Rows of the products: a tile's positions of a row of each image, with what its taps reach to the left, one image
-// behind the other. So any shift along the row is one distance away; what lies between images is made for nothing. A
+// after the other. So any shift along the row is one distance away; what lies between images is made for nothing. A
 // stage is an input row of these, for some channels, as A operands: rows of channels, for each pixel one.
 constexpr int kMTiles = P::thread_tiles;  // of 64 rows, of a warpgroup
 constexpr int kProductRows = 64 * P::warpgroups * kMTiles;

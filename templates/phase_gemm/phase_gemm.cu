@@ -32,7 +32,7 @@
 // ---- Tiles ----
 #include "device/tiles.h"
 
-// A tile: its first image, its first position, the row of positions behind its last, and its first input row.
+// A tile: its first image, its first position, the row of positions after its last, and its first input row.
 struct Tile {
   int image;
   int row;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
     const Tile tile = tile_at(index, sizes);
 #pragma unroll 1
-    for (int row = tile.first_input; row < tile.end; ++row) {  // those behind the image's are zeros
+    for (int row = tile.first_input; row < tile.end; ++row) {  // those past the image's are zeros
 #pragma unroll 1
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
         mbarrier_wait(&pipeline.empty[stage], parity);

@@ -59,14 +59,14 @@ constexpr int kFirstColumn = P::channels_last ? kLeastOffsetW : floor_div(kLeast
 constexpr int kColumnUnit = P::channels_last ? 2 : kVector;
 constexpr int kStagedColumns = ceil_div(kStrip + P::padding_w - kFirstColumn, kColumnUnit) * kColumnUnit;
 
-// In the sequence: the distance from an image's first position to the next image's. Behind an image's pixels there are
-// kBehind zeros, so that no output reads pixels of another image: the last output reads at most the last zero, which is
-// padding_w behind itself. The next image's first output reads kReach - padding_w positions before its image, at most
-// kBehind (output_padding_w is negative where padding is larger at the end). All outputs fit, as padding_w is not
+// In the sequence: the distance from an image's first position to the next image's. After an image's pixels there are
+// kImageGap zeros, so that no output reads pixels of another image: the last output reads at most the last zero,
+// padding_w after itself. The next image's first output reads kReach - padding_w positions before its image, at most
+// kImageGap (output_padding_w is negative where padding is larger at the end). All outputs fit, as padding_w is not
 // negative. The pitch is rounded up, so that a thread's positions are of one image. A strip has up to kImages of them.
 constexpr int kPitchUnit = P::channels_last ? P::thread_positions : kVector;
-constexpr int kBehind = kReach - P::padding_w + (P::output_padding_w > 0 ? P::output_padding_w : 0);
-constexpr int kImagePitch = ceil_div(P::width + (kBehind > 0 ? kBehind : 0), kPitchUnit) * kPitchUnit;
+constexpr int kImageGap = kReach - P::padding_w + (P::output_padding_w > 0 ? P::output_padding_w : 0);
+constexpr int kImagePitch = ceil_div(P::width + (kImageGap > 0 ? kImageGap : 0), kPitchUnit) * kPitchUnit;
 constexpr int kImages = P::flat ? ceil_div(kImagePitch - kPitchUnit + kFirstColumn + kStagedColumns, kImagePitch) : 1;
 
 // The pitch in elements keeps the consumers' reads free of bank conflicts: (thread in four) * pitch + 8 words each.
@@ -94,8 +94,8 @@ constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kWeightByte
 constexpr int kAlignment = 16;                  // of x and y, in bytes
 constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a channel
 
-// A thread's positions, with the halo of their row: whole vectors (pairs of pixels with channels last), of which
-// it uses the words from the first one on.
+// A thread's positions, with the halo of their row: whole vectors (pairs of pixels with channels last). It
+// uses their words from the first one on.
 constexpr int kLoadVector = P::channels_last ? 2 : P::thread_positions;
 constexpr int kLoadStart = (kLeastOffsetW - kFirstColumn) / kLoadVector * kLoadVector;
 constexpr int kFirstWord = kLeastOffsetW - kFirstColumn - kLoadStart;
@@ -185,7 +185,7 @@ __device__ __forceinline__ Tile tile_at(int index, const int segments, const int
   return tile;
 }
 
-// The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
+// The input rows that a tile reads: from the first to before the last. Some may lie past the image's end.
 __device__ __forceinline__ int first_input_row(const Tile& tile) {
   return max(0, tile.row + (P::padding_h - (P::kernel_h - 1)));
 }

@@ -6,7 +6,7 @@
 #include "forward_gemm/weights.h"
 #include "layout.h"
 
-// The weight of an input and an output channel, zero where there is none.
+// The weight of an input and an output channel, zero outside of the layer.
 __device__ __forceinline__ Element weight_at(const Element* __restrict__ weight, int ci, int co, int tap) {
   return (P::in_channels % P::block_k == 0 || ci < P::in_channels) &&
                  (P::out_channels % P::block_n == 0 || co < P::out_channels)

@@ -39,7 +39,7 @@ struct Parameters {
   static constexpr int block_m = 128;
   static constexpr int block_n = 256;
 
-  // A tile's positions are boxes, each of which one tensor copy brings: positions of images, rows and columns, a
+  // A tile's positions are boxes, each brought by one tensor copy: positions of images, rows and columns, a
   // multiple of 8 in all. At most 32 boxes. Of volumes a box has one image, and box_n planes.
   static constexpr int box_n = 2;
   static constexpr int box_h = 8;

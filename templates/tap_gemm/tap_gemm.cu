@@ -46,7 +46,7 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
           box / boxes.across % boxes.down * P::box_h, box % boxes.across * P::box_w};
 }
 
-// Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
+// Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
   if (lane < P::cluster) {
     if (P::cluster == 1) {
@@ -208,7 +208,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
                                            const Boxes& boxes, const int deep, int first_channel, int warp, int lane,
                                            const int batch, const int in_d, const int in_h, const int in_w) {
   const int channel = first_channel + lane % 4 * 8;
-  // Pinned, so that no place is found before the products and kept in registers that they want.
+  // Pinned, so that no place is found before the products and kept in registers that they need.
   unsigned int first = warp * 16 + lane / 4;
   wgmma_pin_operand(first);
 #pragma unroll

@@ -78,10 +78,10 @@ __device__ __forceinline__ Sum element_of(const unsigned int (&words)[4], const 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+// where it is negative, and `end` is one past the row's last; 0 for a row that is not there.
 //
 // No vector waits for a branch: outside, the row's first one is read. Of single elements those of a window that is
-// inside are read behind one address.
+// inside are read from one address.
 __device__ __forceinline__ void load_window(Sum (&window)[kWindow], const Element* __restrict__ row, const Offset first,
                                             const Offset end) {
   if constexpr (P::vector > 1) {

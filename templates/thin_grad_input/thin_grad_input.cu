@@ -120,7 +120,7 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum (&wind
 
 // ---- Epilogue ----
 
-// Stores adjacent elements{with count: , of which `count` are inside}.
+// Stores adjacent elements{with count: ; `count` of them are inside}.
 __device__ __forceinline__ void store_elements(Element* __restrict__ to, const Sum (&values)[kStored],
                                                const int count) {
 #pragma unroll

@@ -1,5 +1,5 @@
-// Entries that were damaged on disk, and real compilers that make them anew: the machine's NVRTC, or where there is
-// none a stand-in, and the host device's C++ compiler.
+// Entries that were damaged on disk, and real compilers that make them anew: the machine's NVRTC, or without one
+// a stand-in, and the host device's C++ compiler.
 #include <random>
 
 #include "generator/language/language.h"

@@ -1,5 +1,5 @@
 // A stand-in for NVRTC: "compiles" kernels into the text that the fake driver loads, a line "<symbol> <bytes of
-// parameter> ..." for each, behind "@ sm_80 13000": its architecture and version.
+// parameter> ..." for each, after "@ sm_80 13000": its architecture and version.
 //   $CONVTGEN_FAKE_NVRTC_VERSION  its version ("12.4"); by default 13.0
 //   $CONVTGEN_FAKE_NVRTC_KNOWS  its architectures ("75 80 90"); by default those up to 120
 //   $CONVTGEN_FAKE_NVRTC_FAILS  a text: sources that hold it do not compile
@@ -59,7 +59,7 @@ std::string architecture_in(int count, const char* const* options) {
   return "";
 }
 
-// The line of a kernel by its signature, between "__global__" and the brace behind it.
+// The line of a kernel by its signature, between "__global__" and the brace after it.
 std::string line_of(std::string_view signature) {
   const std::size_t close = signature.find(") {");
   const std::size_t open = signature.rfind('(', close);

@@ -77,7 +77,7 @@ auto fields_of(host::HostCompiler& it) {
 template <typename T>
 concept Record = requires(T& it) { fields_of(it); };
 
-// Copies of `base`, in each of which one field is as `other` has it; a field's own fields are changed one by one.
+// Copies of `base`, each with one field as `other` has it; a field's own fields are changed one by one.
 template <typename T>
 std::vector<T> each_changed(const T& base, const T& other) {
   std::vector<T> all;

@@ -79,11 +79,11 @@ TEST_F(LaunchTest, WrongArgumentsAreNamed) {
   wrong([](Tensors& a, Sizes&) { a.y = address(0x20000004); }, "y overlaps weight");
   wrong([](Tensors& a, Sizes&) { a.y = const_cast<void*>(a.x); }, "y overlaps x");
   void* const last = address(~std::uint64_t{0} - 15);
-  const std::string behind = " (0xfffffffffffffff0) has ";
-  wrong([&](Tensors& a, Sizes&) { a.x = last; }, "x" + behind + "2240 bytes: more than there are addresses behind it");
-  wrong([&](Tensors& a, Sizes&) { a.weight = last; }, "weight" + behind);
-  wrong([&](Tensors& a, Sizes&) { a.bias = last; }, "bias" + behind);
-  wrong([&](Tensors& a, Sizes&) { a.y = last; }, "y" + behind);
+  const std::string has = " (0xfffffffffffffff0) has ";
+  wrong([&](Tensors& a, Sizes&) { a.x = last; }, "x" + has + "2240 bytes: more than there are addresses after it");
+  wrong([&](Tensors& a, Sizes&) { a.weight = last; }, "weight" + has);
+  wrong([&](Tensors& a, Sizes&) { a.bias = last; }, "bias" + has);
+  wrong([&](Tensors& a, Sizes&) { a.y = last; }, "y" + has);
   wrong([](Tensors&, Sizes& s) { s.batch = -1; }, "batch -1");
   wrong([](Tensors&, Sizes& s) { s.batch = kMost; }, "batch");
   wrong([](Tensors&, Sizes& s) { s.extents[1] = 0; }, "height 0");

@@ -183,7 +183,7 @@ TEST_F(PackedOnHost, WeightsStayPackedFromCallToCall) {
   EXPECT_EQ(launched(second.data(), one), expected(second));
   EXPECT_EQ(one.floats[6], second[10 + 1]);  // the third input channel, the second output channel
   EXPECT_EQ(one.floats[7], 0.0F);
-  EXPECT_TRUE(std::isnan(one.floats[20])) << "behind its 80 bytes";
+  EXPECT_TRUE(std::isnan(one.floats[20])) << "after its 80 bytes";
 }
 
 TEST_F(PackedOnHost, AWorkspaceThatNobodyFilledShows) {

@@ -229,7 +229,7 @@ TEST(Chips, OnTheHostDeviceTheVariableChoosesTheSource) {
   EXPECT_THAT(run("sm_120", {"--device", "host:sm_86"}), HasSubstr("made for sm_86"));
 }
 
-// NVRTC that is there, and can't compile since a part of it is not.
+// An installed NVRTC that can't compile, since a part of it is missing.
 TEST(Chips, DoctorCompilesBeforeItSaysThatNvrtcWorks) {
   const Outcome broken = convtgen({"doctor", "nvrtc"}, {.environment = {{"CONVTGEN_NVRTC", CONVTGEN_FAKE_NVRTC},
                                                                         {"CONVTGEN_FAKE_NVRTC_FAILS", "__global__"},

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// LeakSanitizer, in builds that have it, gives up now and then on the threads that NVRTC leaves behind.
+/// LeakSanitizer, in builds that have it, gives up now and then on the threads that NVRTC leaves.
 const std::map<std::string, std::string> kNoLeakCheck{{"ASAN_OPTIONS", "detect_leaks=0"}};
 
 /// What a machine with no NVRTC must say; with one, the rest of the test goes on.

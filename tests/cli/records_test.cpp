@@ -19,7 +19,7 @@ using testing::Not;
 
 constexpr const char* kTuned = "conv_transpose2d 8 -> 8; kernel 2; stride 2; input 1x6x5";
 constexpr const char* kOther = "conv_transpose2d 8 -> 8; kernel 3; input 1x6x5";
-/// kb64, of which a record ships.
+/// kb64; a record of it ships.
 constexpr const char* kShipped = "conv_transpose1d 128 -> 128; kernel 3; input 64x65536; compute tf32";
 
 Problem problem_for(const std::string& architecture, const char* layer = kTuned) {

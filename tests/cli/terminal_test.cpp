@@ -44,7 +44,7 @@ TEST(Terminal, AProgressBarAfterASecond) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(Terminal, NothingIsLeftBehindByWhatIsQuick) {
+TEST(Terminal, NothingIsLeftByWhatIsQuick) {
   const Outcome quick = convtgen({"check", seeds()}, {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
   EXPECT_EQ(quick.out, "7 layers: no errors\r\n");
 }

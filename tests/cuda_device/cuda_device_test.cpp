@@ -551,7 +551,7 @@ TEST(CudaDriverTest, SaysThatThereIsNoDriver) {
   EXPECT_TRUE(contains(device.error(), "/nonexistent/libcuda.so.1")) << device.error().message;
   unsetenv("CONVTGEN_CUDA_DRIVER");
 
-  // Without the variable it is the machine's own driver, or the plain words that there is none.
+  // Without the variable it is the machine's own driver, or the plain words that it is missing.
   const Result<CudaDriverInfo> driver = find_cuda_driver();
   EXPECT_TRUE(driver || contains(driver.error(), "no NVIDIA driver: libcuda.so.1 was not found") ||
               contains(driver.error(), "starting the driver"))

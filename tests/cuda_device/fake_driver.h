@@ -63,7 +63,7 @@ struct State {
 /// Exported by the fake as `convtgen_fake_state`.
 using StateFunction = State* (*)();
 
-/// Exported as `convtgen_fake_make_context` and `convtgen_fake_destroy_context`: a context beside the primary ones.
+/// Exported as `convtgen_fake_make_context` and `convtgen_fake_destroy_context`: a context besides the primary ones.
 using MakeContextFunction = void* (*)(int device);
 using DestroyContextFunction = void (*)(void* context);
 /// Of cuCtxPushCurrent_v2 and cuCtxPopCurrent_v2, for tests that are a caller with a context of its own.

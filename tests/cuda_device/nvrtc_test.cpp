@@ -129,7 +129,7 @@ TEST_P(NvrtcTest, MakesCubinsForEveryTarget) {
     EXPECT_LE(usage->registers, 40);
     EXPECT_EQ(usage->spill_bytes, 0);
     EXPECT_EQ(usage->stack_bytes, 0);
-    EXPECT_GE(usage->static_shared, 512);  // some chips have a kilobyte of the system's beside it
+    EXPECT_GE(usage->static_shared, 512);  // some chips have a kilobyte of the system's with it
     EXPECT_LE(usage->static_shared, 512 + 1024);
   }
 }

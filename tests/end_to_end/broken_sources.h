@@ -25,7 +25,7 @@ struct Broken {
 [[nodiscard]] Broken broken(const std::string& text, bool bound_checks, const volatile int* chosen);
 
 /// Runs a kernel with this seed; empty where its results are those of the reference, else what was wrong. `blocks` is
-/// how many are launched, of a kernel that goes on to other tiles; 0: as many as the plan wants.
+/// how many are launched, of a kernel that goes on to other tiles; 0: as many as the plan has.
 [[nodiscard]] std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, const InputSizes& sizes,
                                 const LayerInputs& inputs, const Reference& reference, std::uint64_t seed,
                                 std::int64_t blocks = 0);

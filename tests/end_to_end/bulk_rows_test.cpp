@@ -46,12 +46,12 @@ std::vector<Plan> plans_of(const Problem& problem) {
   return wanted;
 }
 
-/// x in memory, so many elements behind the buffer's first, which are NaN.
-std::shared_ptr<Buffer> upload_behind(Device& device, const HostArray& x, std::size_t begin) {
+/// x in memory, so many elements after the buffer's first, which are NaN.
+std::shared_ptr<Buffer> upload_after(Device& device, const HostArray& x, std::size_t begin) {
   const std::vector<float> before(begin, std::numeric_limits<float>::quiet_NaN());
   std::vector<std::byte> bytes(begin * sizeof(float) + x.bytes.size());
-  const auto behind = std::ranges::copy(std::as_bytes(std::span(before)), bytes.begin()).out;
-  std::ranges::copy(x.bytes, behind);
+  const auto after = std::ranges::copy(std::as_bytes(std::span(before)), bytes.begin()).out;
+  std::ranges::copy(x.bytes, after);
   std::shared_ptr<Buffer> buffer = device.allocate(bytes.size()).value();
   EXPECT_TRUE(device.upload(*buffer, bytes));
   return buffer;
@@ -77,7 +77,7 @@ TEST_P(BulkRows, LeaveNothingOfOneTileToTheNext) {
     Result<LoadedLayer> loaded = load_layer(*device, problem, plan);
     ASSERT_TRUE(loaded) << loaded.error().message;
     UploadedInputs uploaded = upload_inputs(*device, layer, sizes, inputs).value();
-    uploaded.buffers.set(Role::kX, upload_behind(*device, inputs.x, static_cast<std::size_t>(GetParam().begin)));
+    uploaded.buffers.set(Role::kX, upload_after(*device, inputs.x, static_cast<std::size_t>(GetParam().begin)));
     LayerCall call = make_call(*device, *loaded, std::move(uploaded)).value();
     call.launches.back().blocks = plan.launch.main().grid.blocks_per_tile;
     call.launches.back().arguments.front() += static_cast<std::uint64_t>(GetParam().begin) * sizeof(float);  // x
@@ -101,7 +101,7 @@ constexpr Case kCases[] = {
     {"one_row", "conv_transpose1d 40 -> 8; kernel 4; stride 2; padding 1; input 3x1000; compute tf32"},
     {"anywhere", "conv_transpose2d 48 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32"},
     {"anywhere_more_k_blocks", "conv_transpose2d 210 -> 8; kernel 3x3; padding 1x1; input 1x24x67; compute tf32"},
-    {"anywhere_behind", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32", 1},
+    {"anywhere_after", "conv_transpose2d 40 -> 8; kernel 3x3; padding 1x1; input 2x20x67; compute tf32", 1},
     {"anywhere_small", "conv_transpose2d 1 -> 8; kernel 3x3; stride 2x2; padding 1x1; input 9x1x1; compute tf32", 3},
     {"anywhere_one_row", "conv_transpose1d 35 -> 8; kernel 3; stride 3; input 2x1001; compute tf32", 3},
     {"anywhere_outside",

@@ -276,7 +276,7 @@ std::map<std::string_view, std::vector<Property>> drawn_properties() {
   return drawn;
 }
 
-/// The layers of which properties are drawn.
+/// The layers whose properties are drawn.
 std::vector<Case> drawn_cases() {
   const auto drawn = drawn_properties();
   std::vector<Case> out;

@@ -225,7 +225,7 @@ void SplitFloats::infinities_and_nans_come_out_where_fp32_has_them() {
     const double values[] = {kInfinity, -kInfinity, std::nan("")};
     return random() % 150 == 0 ? values[random() % 3] : otherwise;
   };
-  // Numbers of few bits, whose low parts are zero, zeros, and numbers that f16 has no place for beside the others.
+  // Numbers of few bits, whose low parts are zero, zeros, and numbers that f16 has no place for with the others.
   const auto number = [](Random& random) {
     const double values[] = {1, -2, 0, 0.1, 1e-14, -1e-3};
     return values[random() % 6];
@@ -346,7 +346,7 @@ std::map<std::string_view, std::vector<Property<Fixture>>> drawn_properties(
   return drawn;
 }
 
-/// The layers of which properties are drawn.
+/// The layers whose properties are drawn.
 template <class Fixture>
 std::vector<Case> drawn_cases(std::span<const Case> cases, std::span<const Property<Fixture>> properties) {
   const auto drawn = drawn_properties(cases, properties);

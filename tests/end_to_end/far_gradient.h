@@ -176,9 +176,9 @@ class FarGradient {
                   static_cast<std::size_t>(count) * size);
       // Whole 16-byte vectors are copied, also where a row ends within one.
       const std::int64_t first = begin - before(role);
-      const std::int64_t behind = std::min(element_count(far_shape(), role), begin + count + 8);
+      const std::int64_t end = std::min(element_count(far_shape(), role), begin + count + 8);
       EXPECT_TRUE(device_->mark_written(buffer, static_cast<std::size_t>(first) * size,
-                                        static_cast<std::size_t>(behind - first) * size));
+                                        static_cast<std::size_t>(end - first) * size));
       from += static_cast<std::size_t>(count) * size;
     }
     // Copies of rows that do not exist bring some of the first image, which nobody looks at.
@@ -194,7 +194,7 @@ class FarGradient {
     }
   }
 
-  /// Of the blocks that are run: those of the last slice, or of the last positions, of all that there are.
+  /// Of the blocks that are run: those of the last slice, or of the last positions, of all.
   std::int64_t first_block(const RecipeKernel& kernel, Launch& launch) const {
     if (direction_ != Direction::kGradInput) {
       return launch.blocks - launch.blocks / slices_;

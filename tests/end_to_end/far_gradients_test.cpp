@@ -51,7 +51,7 @@ TEST_P(FarGradientsOfMutants, ShowEachNarrowOffset) {
     FarGradient& gradient =
         *gradients.emplace_back(std::make_unique<FarGradient>(OfTemplate<FarGradientLayer>{facts.name, each}));
     const bool is_packed = gradient_of(facts.name) == Direction::kGradInput;
-    offsets.add(each.name, gradient.source(), is_packed ? behind_packing(gradient.source()) : 0,
+    offsets.add(each.name, gradient.source(), is_packed ? after_packing(gradient.source()) : 0,
                 [&gradient](const KernelSource& mutant) { return gradient.judge(mutant); });
   }
   std::optional<FarWeight> weight;

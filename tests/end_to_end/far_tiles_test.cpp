@@ -159,9 +159,9 @@ class FarLayer {
     for (const auto& [begin, count] : ends(Role::kX)) {
       std::memcpy(memory_of(*x) + bytes(begin), inputs_.x.bytes.data() + from, bytes(count));
       // Whole 16-byte vectors are copied, also where a row ends within one; a block arranges what lies before, too.
-      const std::int64_t behind = std::min(shape.input_elements, begin + count + 4);
+      const std::int64_t end = std::min(shape.input_elements, begin + count + 4);
       const std::int64_t before = region_of(far_source, "arranged") ? kArrangedBefore : 4;
-      EXPECT_TRUE(device_->mark_written(*x, bytes(begin - before), bytes(behind - begin + before)));
+      EXPECT_TRUE(device_->mark_written(*x, bytes(begin - before), bytes(end - begin + before)));
       from += bytes(count);
     }
     const Shape small = shape_of(l, small_).value();
@@ -367,7 +367,7 @@ TEST_P(FarTilesOfMutants, ShowEachNarrowOffset) {
   std::vector<std::unique_ptr<FarLayer>> layers;
   for (const FarTile& each : facts.layers) {
     FarLayer& layer = *layers.emplace_back(std::make_unique<FarLayer>(Case{GetParam(), each}));
-    offsets.add(each.name, layer.source(), behind_packing(layer.source()),
+    offsets.add(each.name, layer.source(), after_packing(layer.source()),
                 [&layer](const KernelSource& mutant) { return layer.judge(mutant); });
   }
   offsets.expect_shown(kPlaces);

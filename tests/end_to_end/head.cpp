@@ -23,7 +23,7 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-/// The text before the first `end`, which is taken too; all of it where there is none.
+/// The text before the first `end`, which is taken too; all of it without one.
 std::string_view until(std::string_view& text, std::string_view end) {
   const std::size_t at = text.find(end);
   const std::string_view part = text.substr(0, at);

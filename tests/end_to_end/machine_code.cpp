@@ -80,7 +80,7 @@ Registers written_registers(const std::string& text) {
                                 "BREAK",  "UTMA", "KILL",   "BMOV",  "R2UR", "HGMMA", "LDGDEP",   "ACQBULK"})) {
     return {};
   }
-  // The first operand, or the second behind a predicate.
+  // The first operand, or the second after a predicate.
   static const std::regex kDestination(R"(^(\S+) (?:U?P[T\d], )*R(\d+)\b)");
   std::smatch match;
   if (!std::regex_search(text, match, kDestination)) {
@@ -125,7 +125,7 @@ void add_product(Groups& groups, const std::string& text) {
   }
 }
 
-/// Behind a wait that leaves so many groups in flight.
+/// After a wait that leaves so many groups in flight.
 void retire(Groups& groups, const std::string& text) {
   static const std::regex kLeft(R"(gsb0, 0x([0-9a-f]+))");
   std::smatch match;
@@ -169,7 +169,7 @@ Registers read_registers(const Instruction& instruction) {
     }
     return out;
   }
-  // Without the destination, which is the first operand, or the second behind a predicate.
+  // Without the destination, which is the first operand, or the second after a predicate.
   static const std::regex kDestination(R"(^\S+ (?:U?P[T\d], )*R\d+(?:\.64)?,)");
   std::smatch match;
   const bool writes = written_registers(text) != Registers() && std::regex_search(text, match, kDestination);
@@ -181,7 +181,7 @@ Registers read_registers(const Instruction& instruction) {
   return out;
 }
 
-/// Whether control may go on to the instruction behind.
+/// Whether control may go on to the next instruction.
 bool falls_through(const Instruction& instruction) {
   const bool leaves = !instruction.branch_to.empty() || instruction.text.starts_with("EXIT") ||
                       instruction.text.starts_with("BPT.TRAP");
@@ -223,10 +223,10 @@ std::set<std::size_t> branches_back(const MachineCode& code) {
   return out;
 }
 
-/// For each instruction the registers that are read behind it, before they are written, on some path.
+/// For each instruction the registers that are read after it, before they are written, on some path.
 std::vector<Registers> read_later(const MachineCode& code) {
   const std::size_t count = code.instructions.size();
-  std::vector<Registers> before(count + 1), behind(count);
+  std::vector<Registers> before(count + 1), after(count);
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t at = count; at-- > 0;) {
@@ -235,7 +235,7 @@ std::vector<Registers> read_later(const MachineCode& code) {
       if (const auto label = code.labels.find(instruction.branch_to); label != code.labels.end()) {
         live.add(before[label->second]);
       }
-      behind[at] = live;
+      after[at] = live;
       if (instruction.predicate.empty()) {
         live.take(written_registers(instruction.text));
       }
@@ -244,7 +244,7 @@ std::vector<Registers> read_later(const MachineCode& code) {
       before[at] = live;
     }
   }
-  return behind;
+  return after;
 }
 
 /// The predicate that is true where this one is false.
@@ -266,7 +266,7 @@ std::set<std::string> named_predicates(const std::string& text) {
 struct Load {
   Registers registers;
   std::string predicate;    // it was done where this is true; empty: always
-  std::size_t arrival = 0;  // the first one behind it, counted from 1; 0: there is none yet
+  std::size_t arrival = 0;  // the first one after it, counted from 1; 0: none yet
 
   auto operator<=>(const Load&) const = default;
 };
@@ -278,7 +278,7 @@ void follow_loads(Loads& loads, const Instruction& instruction) {
   named.add(read_registers(instruction));
   named.add(written_registers(instruction.text));
   std::erase_if(loads, [&](const Load& load) { return load.registers.meets(named); });
-  // Behind a new value of its predicate, nothing says any more that a load was not done.
+  // After a new value of its predicate, nothing says any more that a load was not done.
   const std::set<std::string> written = named_predicates(instruction.text);
   Loads kept;
   for (Load load : loads) {
@@ -451,13 +451,13 @@ std::vector<std::string> early_arrivals(const MachineCode& code) {
     }
     follow_loads(loads, instruction);
     if (instruction.text.starts_with("SYNCS.ARRIVE")) {
-      Loads behind;
+      Loads after;
       for (Load load : loads) {
         load.arrival =
             load.arrival != 0 ? load.arrival : 1 + static_cast<std::size_t>(&instruction - code.instructions.data());
-        behind.insert(std::move(load));
+        after.insert(std::move(load));
       }
-      loads = std::move(behind);
+      loads = std::move(after);
     }
     return false;
   };

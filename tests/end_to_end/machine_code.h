@@ -22,7 +22,7 @@ struct Instruction {
 struct MachineCode {
   std::string name;
   std::vector<Instruction> instructions;
-  std::map<std::string, std::size_t> labels;  // of the instruction behind each
+  std::map<std::string, std::size_t> labels;  // of the instruction after each
 };
 
 /// The kernels of a listing of `nvdisasm -c`.
@@ -36,12 +36,12 @@ std::optional<std::string> listing_of(const std::string& disassembler, std::stri
 /// straight code only, not from one turn of a loop to the next.
 std::vector<std::string> overwritten_operands(const MachineCode& code);
 
-/// Waits behind which nothing reads some of the A registers of products that they wait for, where a loop has gone back
+/// Waits after which nothing reads some of the A registers of products that they wait for, where a loop has gone back
 /// since the issue of these: the assembler was free to give such a register to another value before the wait, whether
 /// it did or not. Registers that an instruction reads later are safe.
 std::vector<std::string> unkept_operands(const MachineCode& code);
 
-/// Arrivals at mbarriers behind loads from shared memory whose values no instruction between has taken, but a later one
+/// Arrivals at mbarriers after loads from shared memory whose values no instruction between has taken, but a later one
 /// does. The arrival may be done first, and where it gives memory back, what comes there next may be read. A load under
 /// a predicate is not on paths that a branch enters where the predicate is false.
 std::vector<std::string> early_arrivals(const MachineCode& code);

@@ -47,7 +47,7 @@ TEST(OverwrittenOperands, AreSumsToo) {
   EXPECT_EQ(overwritten_operands(kernel(loop("R12", "R56"))).size(), 0u);
 }
 
-TEST(OverwrittenOperands, MayBeWrittenBehindTheWait) {
+TEST(OverwrittenOperands, MayBeWrittenAfterTheWait) {
   const char* waits = R"(
 .L_x_1:
         /*0010*/                   HGMMA.64x64x16.F32 R24, R100, gdesc[UR8], R24, gsb0 ;
@@ -86,7 +86,7 @@ std::vector<std::string> unkept(const std::string& third, const std::string& lef
   return unkept_operands(kernel(fmt::format(kAlternating, third, left, label)));
 }
 
-TEST(UnkeptOperands, AreThoseThatNothingReadsBehindTheWait) {
+TEST(UnkeptOperands, AreThoseThatNothingReadsAfterTheWait) {
   const std::vector<std::string> found = {"0030: WARPGROUP.DEPBAR.LE gsb0, 0x1"};
   EXPECT_EQ(unkept("LOP3.LUT R106, R10, R106, R4, 0xf8, !PT"), std::vector<std::string>());
   EXPECT_EQ(unkept("IMAD.MOV.U32 R106, RZ, RZ, R10"), found);
@@ -100,7 +100,7 @@ TEST(UnkeptOperands, AreOnlyThoseThatALoopGoesBackWith) {
   EXPECT_EQ(unkept(move, "0x1", ".L_x_4"), std::vector<std::string>());  // goes nowhere
 }
 
-// What stands behind the kernel's end for the loop's sake is not another turn.
+// What stands after the kernel's end for the loop's sake is not another turn.
 TEST(UnkeptOperands, AreNotThoseBeforeCodeThatStandsElsewhere) {
   const std::string lines = R"(
         /*0010*/                   HGMMA.64x64x16.F32 R24, R104, gdesc[UR8], R24, gsb0 ;
@@ -114,7 +114,7 @@ TEST(UnkeptOperands, AreNotThoseBeforeCodeThatStandsElsewhere) {
   EXPECT_EQ(unkept_operands(kernel(lines)), std::vector<std::string>());
 }
 
-TEST(EarlyArrivals, AreThoseBehindLoadsThatNothingTook) {
+TEST(EarlyArrivals, AreThoseAfterLoadsThatNothingTook) {
   // The values of a load come together.
   const std::string load = "        /*0010*/                   LDS.128 R12, [R3] ;\n";
   const std::string use = "        /*0020*/                   LOP3.LUT R4, R15, R5, RZ, 0xfc, !PT ;\n";
@@ -155,23 +155,23 @@ constexpr const char* kSometimes = R"(
         /*0060*/                   FMUL R4, R12, R5 ;
 )";
 
-std::size_t arrivals_behind(const std::string& between, const std::string& predicate) {
+std::size_t arrivals_after(const std::string& between, const std::string& predicate) {
   return early_arrivals(kernel(fmt::format(kSometimes, between, predicate))).size();
 }
 
-TEST(EarlyArrivals, AreNotBehindLoadsThatTheirPathDoesNotDo) {
-  EXPECT_EQ(arrivals_behind("NOP", "@P2"), 0u);
-  EXPECT_EQ(arrivals_behind("NOP", "@!P2"), 1u);  // goes past the use where the load was done
-  EXPECT_EQ(arrivals_behind("NOP", "@P1"), 1u);
-  EXPECT_EQ(arrivals_behind("NOP", ""), 1u);
+TEST(EarlyArrivals, AreNotAfterLoadsThatTheirPathDoesNotDo) {
+  EXPECT_EQ(arrivals_after("NOP", "@P2"), 0u);
+  EXPECT_EQ(arrivals_after("NOP", "@!P2"), 1u);  // goes past the use where the load was done
+  EXPECT_EQ(arrivals_after("NOP", "@P1"), 1u);
+  EXPECT_EQ(arrivals_after("NOP", ""), 1u);
   // The same predicate with another value, or perhaps.
-  EXPECT_EQ(arrivals_behind("ISETP.GT.AND P2, PT, R5, 0x5, PT", "@P2"), 1u);
-  EXPECT_EQ(arrivals_behind("ISETP.GT.AND P1, P2, R5, 0x5, PT", "@P2"), 1u);
-  EXPECT_EQ(arrivals_behind("R2P PR, R5, 0x7f", "@P2"), 1u);
-  EXPECT_EQ(arrivals_behind("ISETP.GT.AND P1, PT, R5, 0x5, PT", "@P2"), 0u);
+  EXPECT_EQ(arrivals_after("ISETP.GT.AND P2, PT, R5, 0x5, PT", "@P2"), 1u);
+  EXPECT_EQ(arrivals_after("ISETP.GT.AND P1, P2, R5, 0x5, PT", "@P2"), 1u);
+  EXPECT_EQ(arrivals_after("R2P PR, R5, 0x7f", "@P2"), 1u);
+  EXPECT_EQ(arrivals_after("ISETP.GT.AND P1, PT, R5, 0x5, PT", "@P2"), 0u);
 }
 
-TEST(EarlyArrivals, AreNotBehindLoadsThatABranchNotTakenRulesOut) {
+TEST(EarlyArrivals, AreNotAfterLoadsThatABranchNotTakenRulesOut) {
   const std::string load = "        /*0010*/              @P2 LDS.128 R12, [R3] ;\n";
   const std::string leave = "        /*0020*/              {} EXIT ;\n";
   const std::string arrival =

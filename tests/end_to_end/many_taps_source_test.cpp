@@ -45,7 +45,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-/// The layer's plans, of which a run looks at the first, and all with CONVTGEN_TEST_ALL.
+/// The layer's plans: a run looks at the first one, at all with CONVTGEN_TEST_ALL.
 std::vector<Plan> plans_of(const Problem& problem) {
   std::vector<Plan> plans = plan(problem).value();
   plans.resize(tests_all() ? plans.size() : 1);

@@ -25,7 +25,7 @@ std::string function_at(const std::string& text, std::size_t at) {
 
 }  // namespace
 
-std::size_t behind_packing(const KernelSource& source) {
+std::size_t after_packing(const KernelSource& source) {
   const bool has_packing = source.recipe.kernels.size() > 1;
   const std::size_t packs = has_packing ? source.text.find("extern \"C\" __global__") : 0;
   return has_packing ? source.text.find("\n}\n", packs) : 0;

@@ -17,8 +17,8 @@ namespace convtgen::testing {
 /// What is wrong with a source that does not compile begins with this.
 inline constexpr std::string_view kDoesNotCompile = "DOES NOT COMPILE";
 
-/// Where the kernel begins that multiplies: behind the one that packs the weights, if there is one.
-[[nodiscard]] std::size_t behind_packing(const KernelSource& source);
+/// Where the kernel begins that multiplies: after the one that packs the weights, if there is one.
+[[nodiscard]] std::size_t after_packing(const KernelSource& source);
 
 /// The places of a template that are 64-bit: casts, factors and locals.
 class NarrowOffsets {

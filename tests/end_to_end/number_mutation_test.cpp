@@ -95,7 +95,7 @@ std::set<std::string> names_in(const Switched& switched) {
   return {switched.names.begin(), switched.names.end()};
 }
 
-/// A layer of which a plan's kernels are judged with some inputs. All launches have a single block for each of the
+/// A layer; a plan's kernels are judged with some inputs. All launches have a single block for each of the
 /// column tiles, so that it goes on to other tiles.
 class NumberMutation {
  public:

@@ -6,7 +6,7 @@
 namespace convtgen::testing {
 
 /// The command of nvcc: what CUDACXX names, or nvcc of PATH, or the one where CUDA's installer puts it. Empty if there
-/// is none: a test is then skipped, and says kNoNvcc.
+/// is not found: a test is then skipped, and says kNoNvcc.
 [[nodiscard]] std::string nvcc();
 inline constexpr const char* kNoNvcc = "there is no nvcc: cmake/install_nvcc.sh gets one";
 

@@ -49,7 +49,7 @@ constexpr Case kCases[] = {
      "conv_transpose2d 8 -> 5; kernel 2x3; padding 1x2; output_padding 0x3; dilation 1x4; input 5x3x8; bias; compute "
      "tf32",
      true, true, true},
-    // The padding is more than the taps' reach: it is the output padding that makes outputs read behind an image.
+    // The padding is more than the taps' reach: it is the output padding that makes outputs read after an image.
     {"padding_beyond_the_reach",
      "conv_transpose2d 8 -> 8; kernel 2x2; padding 1x5; output_padding 0x3; dilation 1x4; input 4x3x16; compute tf32",
      true, true, true},
@@ -66,14 +66,14 @@ constexpr Case kCases[] = {
      "tf32",
      true, true, true},
     // Strips of 128 and 256 positions whose last one has no pixel.
-    {"strip_behind_the_image",
+    {"strip_after_the_image",
      "conv_transpose2d 8 -> 8; kernel 2x2; output_padding 0x2; dilation 1x3; input 2x2x124; compute tf32", true, true,
      true},
     {"pixels",
      "conv_transpose2d 16 -> 16; kernel 3x3; padding 3x0; output_padding 0x1; dilation 1x3; input 2x6x65; fuse "
      "sigmoid; dtype f16; layout nhwc",
      true, true, false},
-    {"pixels_behind_the_image",
+    {"pixels_after_the_image",
      "conv_transpose2d 8 -> 8; kernel 2x2; output_padding 0x2; dilation 1x3; input 2x2x124; dtype bf16; layout nhwc",
      true, true, false},
     {"pixels_of_an_open_width",

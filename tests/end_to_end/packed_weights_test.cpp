@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
         "conv_transpose2d 24 -> 16; kernel 3; dtype f16; layout nhwc; fuse relu; input ?x?x8",
         "conv_transpose2d 16 -> 40; kernel 2; stride 2; dtype bf16; input ?x5x8",
         // f32x3: a thread packs one depth, several, or more than it can hold, of more taps than a column has threads;
-        // phase rows apart, groups, channels and columns that are none.
+        // phase rows apart, groups, channels and columns beyond the last.
         "conv_transpose2d 20 -> 12; kernel 3; compute f32x3; input 1x5x8",
         "conv_transpose2d 300 -> 12; kernel 3; compute f32x3; layout nhwc; input 1x5x8",
         "conv_transpose2d 20 -> 8; kernel 12; padding 6; compute f32x3; input 1x5x8",

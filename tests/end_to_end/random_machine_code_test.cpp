@@ -193,7 +193,7 @@ Chosen choose(const Case& one) {
       return *std::move(chosen);
     }
   }
-  throw std::logic_error("the plan that was drawn is none of " + one.name);
+  throw std::logic_error("the plan that was drawn is not among those of " + one.name);
 }
 
 struct Count {
@@ -230,7 +230,7 @@ std::vector<Candidate> candidates_of(const std::vector<Case>& all) {
   return candidates;
 }
 
-constexpr std::size_t kSample = 12;  // besides the layers that once failed, each of which is a class
+constexpr std::size_t kSample = 12;  // besides the layers that once failed, each a class
 constexpr std::size_t kParts = 2;    // tests that share the sample, so that they run side by side
 
 /// The cases of this process: all of a sample, or the part of it that CONVTGEN_TEST_PART names.

@@ -182,7 +182,7 @@ void expect_sound_machine_code(const Case& one) {
     EXPECT_TRUE(has_wanted_instructions(one, kernels));
     for (const MachineCode& kernel : kernels) {
       EXPECT_EQ(overwritten_operands(kernel), std::vector<std::string>()) << kernel.name;
-      // In machine code of CUDA 12, and in some of 13.0, nothing reads them behind the wait. That none is given away
+      // In machine code of CUDA 12, and in some of 13.0, nothing reads them after the wait. That none is given away
       // before is shown above.
       if (const NvrtcSearch nvrtc = find_nvrtc(); std::pair(nvrtc.major, nvrtc.minor) > std::pair(13, 0)) {
         EXPECT_EQ(unkept_operands(kernel), std::vector<std::string>()) << kernel.name;

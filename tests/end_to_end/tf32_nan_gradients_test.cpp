@@ -71,7 +71,7 @@ class Tf32Gradients : public ::testing::TestWithParam<OfTemplate<NotFinite>> {
     return channels;
   }
 
-  /// Runs a call, and holds it to the definition. Beside what that says, an element may be NaN where
+  /// Runs a call, and holds it to the definition. Besides what that says, an element may be NaN where
   /// `meets_zeros`: what is not finite is multiplied with zeros around an image there.
   void expect_defined(const std::function<bool(Role role, const ElementPosition& position)>& meets_zeros) {
     const LayerCall call = make_call(*device, *loaded, sizes, inputs).value();

@@ -125,8 +125,8 @@ TEST_P(InfinityInTf32, ReachesItsOutputsAlone) {
   const std::vector<std::int64_t> y_shape = output_shape(layer, shape);
   // Whether an input at an end reaches an output along an axis.
   const auto reaches = [&](const Axis& axis, std::int64_t size, std::int64_t out) {
-    const std::int64_t behind = out + axis.padding.before - (size - 1) * axis.stride;
-    return out + axis.padding.before < axis.kernel || (behind >= 0 && behind < axis.kernel);
+    const std::int64_t from_end = out + axis.padding.before - (size - 1) * axis.stride;
+    return out + axis.padding.before < axis.kernel || (from_end >= 0 && from_end < axis.kernel);
   };
   for (std::int64_t image = 0; image < sizes.batch; ++image) {
     for (std::int64_t co = 0; co < layer.out_channels; ++co) {
@@ -143,7 +143,7 @@ TEST_P(InfinityInTf32, ReachesItsOutputsAlone) {
   }
 }
 
-// Beside what the definition says, a NaN of a weight also reaches outputs of its channel whose input lies outside of
+// Besides what the definition says, a NaN of a weight also reaches outputs of its channel whose input lies outside of
 // the image.
 TEST_P(NanInTf32, OfAWeightReachesItsOutputs) {
   const Shape shape = shape_of(layer, sizes).value();

@@ -1,4 +1,4 @@
-// One layer from its description to verified numbers, as a test wants it: everything in one call, every failure a
+// One layer from its description to verified numbers, as a test needs it: everything in one call, every failure a
 // message.
 #pragma once
 

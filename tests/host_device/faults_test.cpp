@@ -297,8 +297,8 @@ TEST_F(Faults, DeviceStaysUsable) {
 }
 
 // What the launch before may still write is for threads that have waited for it, each itself.
-TEST_F(Faults, WhatTheLaunchBeforeWritesIsReadBehindItsWait) {
-  const auto run_behind = [&](const std::string& statements) {
+TEST_F(Faults, WhatTheLaunchBeforeWritesIsReadAfterItsWait) {
+  const auto run_after = [&](const std::string& statements) {
     const auto kernel = build(*device_, source_of("extern \"C\" __global__ void kernel(const float* x, float* y) {\n" +
                                                       statements + "  y[threadIdx.x] = x[threadIdx.x];\n}\n",
                                                   {"x", "y"}));
@@ -307,10 +307,10 @@ TEST_F(Faults, WhatTheLaunchBeforeWritesIsReadBehindItsWait) {
         **kernel, {.blocks = 2, .threads = 32, .arguments = {x_.address(), y_.address()}, .pdl_buffer = x_.address()});
     return ran ? std::string() : ran.error().message;
   };
-  EXPECT_EQ(run_behind("  grid_dependency_wait();\n"), "");
-  EXPECT_HAS(run_behind(""), "read of 4 bytes that the launch before may still write, at offset ");
-  EXPECT_HAS(run_behind(""), "of global buffer 'x' (400 bytes); grid_dependency_wait() comes first: block ");
-  const auto message = run_behind("  if (threadIdx.x != 3) grid_dependency_wait();\n  __syncthreads();\n");
+  EXPECT_EQ(run_after("  grid_dependency_wait();\n"), "");
+  EXPECT_HAS(run_after(""), "read of 4 bytes that the launch before may still write, at offset ");
+  EXPECT_HAS(run_after(""), "of global buffer 'x' (400 bytes); grid_dependency_wait() comes first: block ");
+  const auto message = run_after("  if (threadIdx.x != 3) grid_dependency_wait();\n  __syncthreads();\n");
   EXPECT_HAS(message, "at offset 12 of global buffer 'x' (400 bytes); grid_dependency_wait() comes first: block ");
   EXPECT_HAS(message, "thread 3, line 4 `y[threadIdx.x] = x[threadIdx.x];`");
 }

@@ -31,7 +31,7 @@ std::size_t bytes_of(const TensorMap& map) {
   return static_cast<std::size_t>(element_bytes(map.element));
 }
 
-// Bytes from the first to behind the last element.
+// Bytes from the first to after the last element.
 std::size_t array_bytes(const TensorMap& map) {
   std::size_t last = map.sizes[0] * bytes_of(map);
   for (std::size_t d = 1; d < rank_of(map); ++d) {

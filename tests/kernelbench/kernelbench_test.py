@@ -32,7 +32,7 @@ FORBIDDEN = (r"\btry\s*:", r"\bexcept\s*:", r"\bexcept\s+\w+", r"\bpass\b", r"th
 
 
 def without_comments(text):
-    """As KernelBench removes them: what is behind a # or a // of any language."""
+    """As KernelBench removes them: what follows a # or a // of any language."""
     return re.sub(r"(#|//)[^\n]*", "", text)
 
 

@@ -12,7 +12,7 @@
 namespace convtgen {
 namespace {
 
-// The fenced blocks of the document, by the word behind the fence.
+// The fenced blocks of the document, by the word after the fence.
 std::multimap<std::string, std::string> fenced_blocks() {
   std::ifstream file(CONVTGEN_LANGUAGE_DOCUMENT, std::ios::binary);
   EXPECT_TRUE(file) << CONVTGEN_LANGUAGE_DOCUMENT << " can't be read";

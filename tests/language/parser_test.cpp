@@ -154,7 +154,7 @@ TEST(Parser, DirectionsAreASet) {
             (std::vector{Direction::kForward, Direction::kGradInput, Direction::kGradWeight, Direction::kGradBias}));
 }
 
-TEST(Parser, DefaultsHoldForTheLayersBehindThem) {
+TEST(Parser, DefaultsHoldForTheLayersAfterThem) {
   const auto layers = layers_of(R"(
 layer plain { conv_transpose2d 1 -> 1; kernel 2 }
 defaults { kernel 3; bias; dtype f16; fuse relu; input 4x?x? }

@@ -1,4 +1,4 @@
-// Wrong layer files, each with all of its errors beside it: "line:column: message", one a line.
+// Wrong layer files, each with all of its errors next to it: "line:column: message", one a line.
 //
 // CONVTGEN_WRITE_EXPECTED=1 in the environment writes the .expected files anew, for a person to read and commit; the
 // test fails then, so that no run of it is mistaken for a check.

@@ -19,7 +19,7 @@ void BuiltSet::generate(const std::string& layers, const std::string& architectu
                         const std::map<std::string, std::string>& environment) {
   Setting here{.environment = environment, .folder = folder_.path()};
   here.environment["CONVTGEN_CACHE_DIR"] = folder_ / "cache";
-  here.environment["ASAN_OPTIONS"] = "detect_leaks=0";  // of the threads that NVRTC leaves behind
+  here.environment["ASAN_OPTIONS"] = "detect_leaks=0";  // of the threads that NVRTC leaves
   write(folder_ / "layers.convt", layers);
   const Outcome compiled = convtgen({"compile", "layers.convt", "--arch", architectures, "-o", "out"}, here);
   ASSERT_EQ(compiled.exit, 0) << compiled.err;

@@ -88,7 +88,7 @@ int launch(const BuiltSet& set, const void* kernel, Arrays& arrays) {
 
 TEST_F(LaunchedOnHost, RightByTheDefinitionWithNoCompiler) {
   ASSERT_EQ(set_.function<int (*)()>("uses_host")(), 1);
-  EXPECT_EQ(set_.last_error(), "") << "that there is no GPU is no failure";
+  EXPECT_EQ(set_.last_error(), "") << "a missing GPU is no failure";
   const std::string path = getenv("PATH");
   setenv("PATH", "/nowhere", 1);
   for (const auto* const* kernel = kernels(); *kernel != nullptr; ++kernel) {
@@ -155,7 +155,7 @@ TEST_F(LaunchedOnHost, WrongLaunches) {
   refused("call->library is null");
   call.library = bytes;
   call.library_bytes = ~std::size_t{0};
-  refused("call->library has 18446744073709551615 bytes: more than there are addresses behind it");
+  refused("call->library has 18446744073709551615 bytes: more than there are addresses after it");
   call.library_bytes = sizeof bytes;
   convtgen_host_kernel kernel{};
   kernel.threads = 32;
@@ -177,7 +177,7 @@ TEST_F(LaunchedOnHost, WrongLaunches) {
   call.arrays = &array;
   refused("call->arrays[0] is null");
   array.address = reinterpret_cast<void*>(~std::uintptr_t{0} - 2);
-  refused("call->arrays[0] has 4 bytes: more than there are addresses behind it");
+  refused("call->arrays[0] has 4 bytes: more than there are addresses after it");
   float number = 0;
   array.address = &number;
   refused("call->kernels[0].arguments[0] names array 1; legal are -1 to 0");

@@ -26,7 +26,7 @@ std::map<std::string, std::string> made_by(const Maker& maker) {
   here.environment["CONVTGEN_CACHE_DIR"] = folder / "cache";
   here.environment["HOME"] = folder.path().string();
   here.environment["TMPDIR"] = folder.path().string();
-  here.environment["ASAN_OPTIONS"] = "detect_leaks=0";  // of the threads that NVRTC leaves behind
+  here.environment["ASAN_OPTIONS"] = "detect_leaks=0";  // of the threads that NVRTC leaves
   const std::vector<std::vector<std::string>> commands = {
       {"emit", "layers.convt", "--arch", "sm_80,sm_90a", "-o", "out", "--manifest", "out/sources.json"},
       {"compile", "layers.convt", "--arch", "sm_80,compute_80", "-o", "out", "--manifest", "out/binaries.json"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # rebuild.sh <generator> <format>: after each change, exactly the kernels that it concerns are made again. Of seven layers, of
-# five where nvcc compiles them, or with CONVTGEN_TEST_ALL of all that there are.
+# five where nvcc compiles them, or with CONVTGEN_TEST_ALL of all.
 . "$(dirname "$0")/common.sh"
 generator=$1 format=$2
 need_nvrtc

@@ -15,7 +15,7 @@ project(tuned LANGUAGES C)
 find_package(convtgen REQUIRED)
 convtgen_add_kernels(net LAYERS net.convt ARCHITECTURES 80-real 90-real TUNED tuned.json HOST HOST_ARCHITECTURE 90)
 END
-# The records of the host device, of which each in turn is the fastest, as those of a GPU.
+# The records of the host device as those of a GPU; each in turn is the fastest.
 "$convtgen" tune --device host:sm_90a project/net.convt --layer up --candidates 4 --export measured.json >log
 record() { # record <place among the plans>
   python3 - "$1" <<'END'

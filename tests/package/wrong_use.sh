@@ -58,7 +58,7 @@ wrong "FORMAT cubin and HOST need the language C or CXX" -DLANGUAGES=NONE <<<'co
 wrong "DIRECTIONS 'backward' is unknown; legal are forward, grad_input, grad_weight, grad_bias" <<<'convtgen_add_kernels(kernels LAYERS good.convt DIRECTIONS forward backward)'
 wrong "TUNED: there is no file $PWD/no.json; 'convtgen tune --export' makes one" <<<'convtgen_add_kernels(kernels LAYERS good.convt TUNED no.json)'
 wrong "HOST_ARCHITECTURE is whose kernels the host device runs, so it needs HOST" <<<'convtgen_add_kernels(kernels LAYERS good.convt HOST_ARCHITECTURE 80)'
-wrong "HOST_ARCHITECTURE: sm_90a is none of the architectures that kernels are made for: sm_80, compute_80" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 HOST HOST_ARCHITECTURE 90)'
+wrong "HOST_ARCHITECTURE: sm_90a is not among the architectures that kernels are made for: sm_80, compute_80" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 HOST HOST_ARCHITECTURE 90)'
 wrong "HOST_ARCHITECTURE: there are no kernels for 'sm_80-real'" <<<'convtgen_add_kernels(kernels LAYERS good.convt ARCHITECTURES 80 HOST HOST_ARCHITECTURE sm_80)'
 wrong "NAMESPACE '3d' must be a C identifier that begins with a letter" <<<'convtgen_add_kernels(kernels LAYERS good.convt NAMESPACE 3d)'
 wrong "HEADER 'kernels.hpp' must be a file's name that ends in .h" <<<'convtgen_add_kernels(kernels LAYERS good.convt HEADER kernels.hpp)'

@@ -10,7 +10,7 @@
 namespace convtgen {
 namespace {
 
-/// Layers with phases, of one phase, of an open size, with groups and a dilation beside a stride, and of one axis.
+/// Layers with phases, of one phase, of an open size, with groups and a dilation with a stride, and of one axis.
 constexpr const char* kSplitLayers[] = {
     "128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; compute f32x3; layout nhwc",
     "64 -> 64; kernel 3x7; padding 1x3; input 8x512x512; compute f32x3",

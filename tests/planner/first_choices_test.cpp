@@ -64,7 +64,7 @@ std::string choices_of(const std::string& name, const Layer& layer, Direction di
   const std::vector<Plan>& plans = all->plans;
   std::string out = fmt::format("{}: {}\n", name, text_of(layer, plans.front()));
   if (plans.front().recorded) {
-    // Without the record: what is predicted lies before or behind the first plan that is not, in its order.
+    // Without the record: what is predicted lies before or after the first plan that is not, in its order.
     const auto fastest =
         std::ranges::min_element(plans, {}, [](const Plan& plan) { return plan.predicted_seconds.value_or(1e9); });
     out += fmt::format("{}, predicted: {} {:.3g} ms\n", name, text_of(layer, *fastest),

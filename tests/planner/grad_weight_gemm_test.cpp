@@ -321,7 +321,7 @@ TEST(PlanGradWeight, ChannelsOfF32x3AreScannedFirst) {
         ASSERT_NE(maxima, launch.regions.end());
         const std::int64_t channels = problem.layer.in_channels + problem.layer.out_channels;
         EXPECT_EQ(maxima->bytes, (Amount{.constant = integer(each, "scan_slices") * channels * 4}));
-        // Two sets of accumulators, and totals beside them unless these are in shared memory.
+        // Two sets of accumulators, and totals besides them unless these are in shared memory.
         const std::int64_t rows = integer(each, "taps_h") * integer(each, "taps_w") * integer(each, "block_out");
         const std::int64_t own_tiles =
             ((rows + 63) / 64 + integer(each, "consumer_groups") - 1) / integer(each, "consumer_groups");
@@ -391,33 +391,31 @@ TEST(PlanGradWeight, RefusalsOfPixelsNameThePropertyAndTheLimit) {
       {"16 -> 16; kernel 3; dtype f16; layout nhwc; input 1x8x8", "architecture sm_80 has no wgmma; it takes sm_90a",
        "architecture sm_80 has no wgmma; it takes sm_90a", "sm_80"},
       {"16 -> 16; kernel 3; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16, f32x3"},
-      {"16 -> 16; kernel 3; dtype f16",
-       "NCHW of a size that the layer leaves open; copies to channels last want to know it"},
+      {"16 -> 16; kernel 3; dtype f16", "NCHW of a size that the layer leaves open; copies to channels last need it"},
       {"16 -> 16; kernel 3; dtype f16; input 0x8x8", "NCHW without an element to copy to channels last"},
-      {"16 -> 16; kernel 3; dtype f16; input 64x128x128",
-       "NCHW, of which copies to channels last take 65 MiB; at most 64"},
+      {"16 -> 16; kernel 3; dtype f16; input 64x128x128", "NCHW: copies to channels last take 65 MiB; at most 64"},
       {"16 -> 16; kernel 3; dtype f16; input 8x64x64", ""},
       {"12 -> 16; kernel 3; dtype bf16; layout nhwc",
-       "12 input channels; tensor copies want whole 16 bytes, multiples of 8",
+       "12 input channels; tensor copies need whole 16 bytes, multiples of 8",
        "12 input channels; with channels last it takes multiples of 8"},
       {"32 -> 24; kernel 3; groups 2; dtype f16; layout nhwc",
-       "12 output channels of a group; tensor copies want whole 16 bytes, multiples of 8",
+       "12 output channels of a group; tensor copies need whole 16 bytes, multiples of 8",
        "12 output channels of a group; with channels last it takes multiples of 8"},
       {"16 -> 16; kernel 3; stride 1x9; dtype f16; layout nhwc",
        "stride 9; at most 8, which the elements of a tensor copy are apart"},
       {"16 -> 12; kernel 3; input 1x8x8; compute f32x3; layout nhwc",
-       "12 output channels; tensor copies want whole 16 bytes, multiples of 8",
+       "12 output channels; tensor copies need whole 16 bytes, multiples of 8",
        "12 output channels; with channels last it takes multiples of 8"},
       {"24 -> 16; kernel 3; groups 2; compute f32x3; layout nhwc",
-       "12 input channels of a group; tensor copies want whole 16 bytes, multiples of 8",
+       "12 input channels of a group; tensor copies need whole 16 bytes, multiples of 8",
        "12 input channels of a group; with channels last it takes multiples of 8"},
-      {"16 -> 12; kernel 3; compute f32x3", "12 output channels; tensor copies want whole 16 bytes, multiples of 8"},
+      {"16 -> 12; kernel 3; compute f32x3", "12 output channels; tensor copies need whole 16 bytes, multiples of 8"},
       {"16 -> 16; kernel 3; compute f32x3",
-       "values of a size that the layer leaves open; copies to channels last want to know it"},
+       "values of a size that the layer leaves open; copies to channels last need it"},
       {"16 -> 16; kernel 3; compute f32x3; layout nhwc",
-       "values of a size that the layer leaves open; copies to channels last want to know it"},
+       "values of a size that the layer leaves open; copies to channels last need it"},
       {"16 -> 16; kernel 3; compute f32x3; input 500x96x96",
-       "values, of which copies to channels last take 192 MiB for 167 images at a time; at most 56"},
+       "values: copies to channels last take 192 MiB for 167 images at a time; at most 56"},
       {"16 -> 16; kernel 3; stride 1x9; compute f32x3; input 1x8x8",
        "stride 9; at most 8, which the elements of a tensor copy are apart"},
       {"16 -> 16; kernel 3; stride 8; dtype f16; layout nhwc", ""},

@@ -132,7 +132,7 @@ TEST(PlanHaloGemm, LeavesWhatIntsDoNotCountToOthers) {
   EXPECT_TRUE(std::ranges::all_of(
       plans, [](const Plan& each) { return each.template_name == "direct" || each.template_name == "overlap_gemm"; }));
 
-  // A block's next tile, or the one behind that, may lie beyond the last.
+  // A block's next tile, or the one after that, may lie beyond the last.
   const Grid grid = TileGrid{.most_tiles = 132}.grid();
   Shape shape{.batch = 2147483647 - 2 * 132, .in = {1, 1}, .out = {1, 1}};
   EXPECT_EQ(grid.blocks(quantities_of(shape)), 132);

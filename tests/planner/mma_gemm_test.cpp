@@ -13,7 +13,7 @@
 namespace convtgen {
 namespace {
 
-/// Layers with phases, with few phases, of an open size, with groups and a dilation beside a stride, and of one axis.
+/// Layers with phases, with few phases, of an open size, with groups and a dilation with a stride, and of one axis.
 constexpr const char* kWindowLayers[] = {
     "128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f16; layout nhwc",
     "64 -> 64; kernel 3x7; padding 1x3; input 8x512x512; compute tf32",
@@ -49,7 +49,7 @@ TEST(PlanMmaGemm, BlocksFitTheChipsAndAreTheBestFirst) {
 }
 
 TEST(PlanMmaGemm, IsTheFirstChoiceWhereThereIsNoWgmma) {
-  // Of more channels, and of images that are small beside their halo, mma_pixels makes more.
+  // Of more channels, and of images that are small for their halo, mma_pixels makes more.
   for (const std::string layer : {kWindowLayers[1], kWindowLayers[2]}) {
     EXPECT_EQ(plan(problem_of(layer, "sm_80")).value().front().template_name, "mma_gemm") << layer;
     EXPECT_EQ(plan(problem_of(layer, "sm_89")).value().front().template_name, "mma_gemm") << layer;

@@ -12,7 +12,7 @@
 namespace convtgen {
 namespace {
 
-/// Layers with taps that share loads, with planes of their own, of an open size, with groups and a dilation beside a
+/// Layers with taps that share loads, with planes of their own, of an open size, with groups and a dilation with a
 /// stride, of one axis, of small images, whose values are split, and of three axes.
 constexpr const char* kSummedLayers[] = {
     "64 -> 64; kernel 3x7; padding 1x3; input 8x512x512; compute tf32",
@@ -142,7 +142,7 @@ TEST(PlanMmaGradWeight, FragmentsAreAddedUpForTheBiasWhereTapsReadEachOutputOnce
   EXPECT_TRUE(sums(of("kernel 2x2; stride 2x2; dtype f16; layout nhwc")));
   EXPECT_TRUE(sums(of("kernel 3x3; stride 2x2; padding 1x1; compute tf32")));
   EXPECT_TRUE(sums(of("kernel 3x3; padding 1x1; compute f32x3")));
-  EXPECT_FALSE(sums(of("kernel 3x3; dtype f16")));  // outputs beside the input's last position
+  EXPECT_FALSE(sums(of("kernel 3x3; dtype f16")));  // outputs past the input's last position
   EXPECT_FALSE(sums(of("kernel 2x2; stride 2x2; compute tf32; layout nhwc")));  // its fragments are rounded
 }
 

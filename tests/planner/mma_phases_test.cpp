@@ -97,7 +97,7 @@ TEST(PlanMmaPhases, SaysWhyNot) {
       {"16 -> 1; kernel 3; stride 2; input 1x8x8; compute tf32; layout nhwc",
        "layout nhwc; it takes nchw, whose positions of a row are vectors"},
       {"16 -> 1; kernel 3; stride 2; input 1x8x?; compute tf32",
-       "a width that the layer leaves open; tensor copies of rows want to know it"},
+       "a width that the layer leaves open; tensor copies of rows need it"},
       {"8192 -> 1; kernel 4; stride 1; input 1x8x8; compute tf32",
        "131072 weights and two stages take 8195.1 KiB of shared memory at the least; a block of sm_90a has 227.0 KiB"},
   };

@@ -40,7 +40,7 @@ TEST(PlanOverlapGemm, PlansFitTheChipAndAreTheBestFirst) {
       before = each.predicted_seconds.value();
       EXPECT_EQ(each.predicted_seconds, kOverlapGemm.seconds(problem, each, planned_sizes(problem.layer)));
       EXPECT_EQ(each.launch.main().threads, 128 * integer(each, "warpgroups"));
-      // Accumulators of all threads of an SM fit its registers beside 36 others.
+      // Accumulators of all threads of an SM fit its registers besides 36 others.
       const std::int64_t columns = integer(each, "block_c") * tap_count(problem.layer);
       EXPECT_LE((integer(each, "thread_tiles") * (columns + 7) / 8 * 4 + 36) * each.launch.main().threads *
                     integer(each, "blocks_per_sm"),
@@ -97,7 +97,7 @@ TEST(PlanOverlapGemm, PixelsThatAreNoWholeVectorsAreStoredTogether) {
   EXPECT_EQ(integer(kOverlapGemm.plans(odd).value().front(), "store"), 1);
 }
 
-// A tile has whole rows, of which runs of pixels are copied: runs of 32 bytes where images are multiples of 16 pixels.
+// A tile has whole rows; runs of their pixels are copied: runs of 32 bytes where images are multiples of 16 pixels.
 TEST(PlanOverlapGemm, AdjacentPixelsOfNchwAreCopiedTogether) {
   const Problem small = problem_of(kOverlapLayers[6]);
   const Plan first = kOverlapGemm.plans(small).value().front();
@@ -128,17 +128,17 @@ TEST(PlanOverlapGemm, SaysWhyNot) {
   constexpr std::pair<const char*, const char*> kRefused[] = {
       {"16 -> 16; kernel 3; stride 2; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16"},
       {"16 -> 16; kernel 3; stride 2; input 4x8x?; dtype f16",
-       "NCHW of a size that the layer leaves open; copies of adjacent pixels want to know it"},
+       "NCHW of a size that the layer leaves open; copies of adjacent pixels need it"},
       {"16 -> 16; kernel 3; stride 2; input 4x8x264; dtype f16",
        "NCHW with 264 columns; at most 256, since a tile has whole rows"},
       {"16 -> 16; kernel 3; stride 2; input 4x7x7; dtype f16",
-       "NCHW with images of 7x7 pixels; tensor copies want whole 16 bytes, multiples of 8"},
+       "NCHW with images of 7x7 pixels; tensor copies need whole 16 bytes, multiples of 8"},
       {"7 -> 4; kernel 9x1; input 1x12x8; dtype f16", "252 weights; they are read as whole 16 bytes, multiples of 8"},
       {"16 -> 16; kernel 3; stride 2; input 4x8000000x128; dtype f16",
        "NCHW with 8000000 rows; at most 2147483647 outputs of an image and 8388607 rows of its input"},
       {"16 -> 16; kernel 3; stride 2; groups 2; dtype f16; layout nhwc", "2 groups; it takes 1"},
       {"12 -> 16; kernel 3; stride 2; dtype f16; layout nhwc",
-       "12 input channels; tensor copies want whole 16 bytes, multiples of 8"},
+       "12 input channels; tensor copies need whole 16 bytes, multiples of 8"},
       {"16 -> 16; kernel 3; stride 2; dilation 1x2; dtype f16; layout nhwc", "dilation 2 in width; it takes 1"},
       {"16 -> 16; kernel 5; dtype f16; layout nhwc", "25 taps of an output; at most 16, which are unrolled"},
       {"16 -> 16; kernel 8; stride 4; dtype f16; layout nhwc",

@@ -88,7 +88,7 @@ TEST(PlanPatchGemm, SaysWhyNot) {
       {"16 -> 16; kernel 2; stride 2; output_padding 1; input 1x8x8; dtype f16; layout nhwc",
        "padding in height; it takes none, so that each pixel makes outputs of its own alone"},
       {"16 -> 12; kernel 2; stride 2; input 1x8x8; dtype f16; layout nhwc",
-       "16 input and 12 output channels; tensor copies and stores want whole 16 bytes, multiples of 8"},
+       "16 input and 12 output channels; tensor copies and stores need whole 16 bytes, multiples of 8"},
       {"16 -> 16; kernel 8; stride 8; input 1x8x8; dtype f16; layout nhwc",
        "64 taps; a product has at most 256 columns, 16 channels of 16 taps"},
       {"16 -> 16; kernel 3; stride 3; input 1x8x8; dtype f16; layout nhwc",

@@ -104,7 +104,7 @@ TEST(PlanPhaseGemm, SaysWhyNot) {
       {"16 -> 2; kernel 3; stride 2; groups 2; input 1x8x8; dtype f16; layout nhwc", "2 groups; it takes 1"},
       {"16 -> 1; kernel 3; dilation 2; input 1x8x8; dtype f16; layout nhwc", "dilation 2 in height; it takes 1"},
       {"12 -> 1; kernel 3; stride 2; input 1x8x8; dtype f16; layout nhwc",
-       "12 input channels; tensor copies want whole 16 bytes, multiples of 8"},
+       "12 input channels; tensor copies need whole 16 bytes, multiples of 8"},
       {"16 -> 32; kernel 4; stride 2; input 1x8x8; dtype f16; layout nhwc",
        "4 phases of 32 output channels, which an input row adds to in 2 rows of positions; a product has at most 192 "
        "columns"},

@@ -83,7 +83,7 @@ TEST(PlanRollGemm, ImagesFormOneSequenceWhereStripsWouldBeEmpty) {
   EXPECT_FALSE(flag(roll_plans(layer + "input 64x64x128").front(), "flat"));
 }
 
-// Rows of 25 outputs, whose last one reads 9 positions behind the image's 16: in a sequence images lie 28 apart, in
+// Rows of 25 outputs, whose last one reads 9 positions after the image's 16: in a sequence images lie 28 apart, in
 // whole 16 bytes, or 26 with channels last and 2 positions per thread.
 TEST(PlanRollGemm, ImagesOfASequenceLieApartByTheirOutputPaddingToo) {
   const std::string layer = "conv_transpose2d 32 -> 32; kernel 3x5; output_padding 0x1; dilation 1x2; input 64x64x16; ";

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kLayer = "conv_transpose2d 8 -> 8; kernel 3; compute tf32; input 1x64x64";
 
-/// With the plan at a place of the list that there is without a record.
+/// With the plan at a place of the list without a record.
 TuningRecord record_of(const Problem& problem, std::size_t place, double milliseconds) {
   return {.layer = record_layer(problem.layer, problem.direction),
           .direction = problem.direction,

@@ -107,7 +107,7 @@ std::set<std::string_view> templates_of(Direction direction) {
 class ReasonsOfDirection : public ::testing::TestWithParam<Direction> {};
 TEST_P(ReasonsOfDirection, AreTrueOfRandomLayers) {
   const Direction direction = GetParam();
-  const std::regex most(R"((\d+)[^;0-9]*; (?:at most|tensor cores want) (\d+))");
+  const std::regex most(R"((\d+)[^;0-9]*; (?:at most|tensor cores need) (\d+))");
   const std::regex bytes(R"(take ([\d.]+) KiB .* has ([\d.]+) KiB)");
   convtgen::testing::LayerSource source(20261124);
   int compared = 0;

@@ -23,7 +23,7 @@ struct Case {
   int shared_bytes = 0;
   std::vector<Words> inputs;
   Words want;  // out begins as kPoison
-  /// Where not empty: out is of floats, each of which may be off by as much.
+  /// Where not empty: out is of floats; each may be off by as much.
   std::vector<double> bound;
   /// Whether the point is that something else comes out.
   bool must_differ = false;

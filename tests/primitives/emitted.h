@@ -10,7 +10,7 @@
 
 namespace convtgen::testing {
 
-/// Functions and declarations of one header in templates/device/: the paragraphs behind its `#pragma once`.
+/// Functions and declarations of one header in templates/device/: the paragraphs after its `#pragma once`.
 struct HeaderItem {
   std::string header;  // "device/barrier.h"
   std::string name;

@@ -52,7 +52,7 @@ Call call_at(const std::string& text, std::size_t begin, std::size_t name_end) {
   return call;
 }
 
-// The text with blanks for comments: a call may stand behind one.
+// The text with blanks for comments: a call may stand after one.
 std::string without_comments(std::string text) {
   for (std::size_t at = text.find("//"); at != std::string::npos; at = text.find("//", at)) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

@@ -1,5 +1,5 @@
 // Every barrier, wait, fence, arrival, expectation and phase of the whole kernels is needed: with any one of them
-// broken, a run on the host device fails within 20 seeds; as they are, they are right for 200, of which a run tries
+// broken, a run on the host device fails within 20 seeds; as they are, they are right for 200; a run tries
 // some.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

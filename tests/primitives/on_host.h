@@ -18,7 +18,7 @@ class CaseOnHost {
   /// Errors: the kernel does not compile.
   [[nodiscard]] static Result<CaseOnHost> make(Case one, std::shared_ptr<HostDevice> device = nullptr);
 
-  /// Runs it on fresh buffers: "" where it gives what the case wants, else the device's error, or which words differ.
+  /// Runs it on fresh buffers: "" where it gives what the case expects, else the device's error, or which words differ.
   /// Only of inputs and maps that the device takes.
   [[nodiscard]] std::string run(std::uint64_t seed);
 

@@ -320,7 +320,7 @@ void add_copies(Cases& cases) {
     __syncthreads();
   }
 )");
-  add("tensor_store_behind_an_mbarrier", MapOf::kOutput, R"(  if (t == 0) {
+  add("tensor_store_after_an_mbarrier", MapOf::kOutput, R"(  if (t == 0) {
     mbarrier_init(barrier, 64);
   }
   __syncthreads();
@@ -335,7 +335,7 @@ void add_copies(Cases& cases) {
     bulk_wait(0);
   }
 )");
-  add("matrix_load_behind_a_warp_barrier", MapOf::kNothing, R"(  unsigned int* own = staged + t / 32 * 32;
+  add("matrix_load_after_a_warp_barrier", MapOf::kNothing, R"(  unsigned int* own = staged + t / 32 * 32;
   own[t % 32] = x[t];
   __syncwarp();
   unsigned int value;

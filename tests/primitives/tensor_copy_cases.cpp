@@ -78,7 +78,7 @@ constexpr const char* kHead =
 )";
 constexpr int kShared = 16384 + 1024 + 16;
 
-// Loads boxes one behind the other (each at a multiple of 128 bytes) and writes out the words of shared memory.
+// Loads boxes one after the other (each at a multiple of 128 bytes) and writes out the words of shared memory.
 Case load_case(std::string name, const TensorMap& form, const std::vector<Coordinates>& places, Words x,
                std::size_t first_byte = 0) {
   Case one;
@@ -269,7 +269,7 @@ Case multicast_case(int rank) {
   return one;
 }
 
-// f32 bits whose low parts are ties and what lies beside them.
+// f32 bits whose low parts are ties and what lies next to them.
 Words near_ties() {
   Words words = random_words(192, 44);
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -156,7 +156,7 @@ std::vector<WrongUse> wrong_barriers() {
       make + R"(  while (!mbarrier_try_wait(barrier, 0)) {  // here
   }
 )");
-  add({.name = "arrival_behind_an_endless_wait", .threads = 64}, {"deadlock", "mbarrier_"}, make + R"(  if (t == 40) {
+  add({.name = "arrival_after_an_endless_wait", .threads = 64}, {"deadlock", "mbarrier_"}, make + R"(  if (t == 40) {
     mbarrier_poll(barrier, 0);  // here
     mbarrier_arrive(barrier);
   }

@@ -1,4 +1,4 @@
-// Small kernels, each of which breaks one rule of templates/device/ or keeps close to it.
+// Small kernels: each breaks one rule of templates/device/ or keeps close to it.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct Frame {
 
 /// A kernel that copies a word of x to `out` for each thread of the grid, if it is right. What is there before `body`:
 /// `base`, 8192 bytes of shared memory aligned to 1024, `staged`, the same as words, `barrier` with room for eight
-/// behind them, and `t`, the thread. Behind those eight lie at most 1024 bytes more.
+/// after them, and `t`, the thread. After those eight lie at most 1024 bytes more.
 [[nodiscard]] Case use_case(const Frame& frame, const std::string& body);
 
 [[nodiscard]] std::vector<WrongUse> wrong_barriers();

@@ -27,7 +27,7 @@ std::vector<WrongUse> wrong_copies() {
   async_copy_wait(0);
   out[t] = staged[63 - t];  // here
 )");
-  add("async_copy_with_the_wait_behind_the_barrier", {"race", "cp.async"},
+  add("async_copy_with_the_wait_after_the_barrier", {"race", "cp.async"},
       R"(  async_copy_4(staged + t, x + t, 4);  // here
   async_copy_commit();
   __syncthreads();
@@ -53,7 +53,7 @@ std::vector<WrongUse> wrong_copies() {
   out[t] = staged[t];  // here
 )");
   // The arrival is for what was asked before it.
-  add("async_copy_behind_the_arrival", {"race", "cp.async"}, R"(  if (t == 0) {
+  add("async_copy_after_the_arrival", {"race", "cp.async"}, R"(  if (t == 0) {
     mbarrier_init(barrier, 64);
   }
   __syncthreads();
@@ -225,11 +225,11 @@ std::vector<WrongUse> wrong_tensor_copies() {
 )";
   const std::string finish = "    bulk_wait(0);\n  }\n";
   store("tensor_store_without_a_fence", {"fence_proxy_async"}, fill + "  __syncthreads();\n" + send + finish);
-  store("tensor_store_fenced_behind_the_barrier", {"fence_proxy_async"},
+  store("tensor_store_fenced_after_the_barrier", {"fence_proxy_async"},
         fill + "  __syncthreads();\n  fence_proxy_async();\n" + send + finish);
   store("tensor_store_fenced_by_one_thread", {"fence_proxy_async"},
         fill + "  if (t == 0) {\n    fence_proxy_async();\n  }\n  __syncthreads();\n" + send + finish);
-  store("tensor_store_written_again_behind_the_fence", {"fence_proxy_async"},
+  store("tensor_store_written_again_after_the_fence", {"fence_proxy_async"},
         fill + "  fence_proxy_async();\n  staged[t] = x[t];\n  __syncthreads();\n" + send + finish);
   store("tensor_store_fenced_with_no_barrier", {},
         "  staged[t] = x[t];  // here\n  fence_proxy_async();\n" + send + finish);

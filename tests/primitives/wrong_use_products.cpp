@@ -54,7 +54,7 @@ std::vector<WrongUse> wrong_products() {
   add("accumulators_touched_since_the_fence", {"wgmma", "wgmma_fence"}, R"(  wgmma_fence();
   d[0] = 1.0f;
 )" + product + finish + read);
-  add("accumulators_touched_behind_a_second_fence", {"wgmma", "wgmma_fence"}, R"(  wgmma_fence();
+  add("accumulators_touched_after_a_second_fence", {"wgmma", "wgmma_fence"}, R"(  wgmma_fence();
   wgmma_m64n8k16_f16_ss(d, a, b, 1);
 )" + finish + "  wgmma_fence();\n  d[3] = 1.0f;\n" + product + finish + read);
   add("accumulators_touched_between_two_products", {"wgmma", "wgmma_fence"}, R"(  wgmma_fence();
@@ -73,7 +73,7 @@ std::vector<WrongUse> wrong_products() {
   };
   const std::string fill = kFillOperands;
   unfenced("operands_not_fenced", {"wgmma", "fence_proxy_async"}, fill + "  __syncthreads();\n");
-  unfenced("operands_fenced_behind_the_barrier", {"wgmma", "fence_proxy_async"},
+  unfenced("operands_fenced_after_the_barrier", {"wgmma", "fence_proxy_async"},
            fill + "  __syncthreads();\n  fence_proxy_async();\n");
   unfenced("operands_fenced_by_one_thread", {"wgmma", "fence_proxy_async"},
            fill + "  if (t == 0) {\n    fence_proxy_async();\n  }\n  __syncthreads();\n");

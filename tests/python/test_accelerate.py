@@ -533,7 +533,7 @@ def test_a_compiler_sees_torchs_operator_where_nothing_is_known(measured, launch
 
 
 def test_the_host_s_time_is_the_first_call_s(monkeypatch):
-    """Calls behind it find their code in the caches."""
+    """Calls after it find their code in the caches."""
     class Event:
         def __init__(self, enable_timing):
             assert enable_timing

@@ -117,7 +117,7 @@ def test_a_measured_model_runs_as_it_will(train, measured, launches, monkeypatch
 
 
 def test_torchs_runs_are_looked_up_as_they_will_be(measured, monkeypatch):
-    """Behind the first one no call goes further than what is known of its input."""
+    """After the first one no call goes further than what is known of its input."""
     net, _ = accelerated(False)
     looked_up = []
 

@@ -78,7 +78,7 @@ TEST(CallFormTest, AgreesWithShapeOfAndGridBlocks) {
   EXPECT_GT(refused, 250);
 }
 
-/// Packing, sums of parts of the pixels, and their reduction: two regions, of which one grows with the batch, and a
+/// Packing, sums of parts of the pixels, and their reduction: two regions (one grows with the batch), and a
 /// tensor map of it.
 Recipe three_kernels(const Layer& layer) {
   Recipe recipe;
@@ -133,7 +133,7 @@ TEST(CallFormTest, EvaluatesEveryKindOfArgument) {
   EXPECT_EQ(form.kept_bytes(), 200);
   EXPECT_EQ(form.recipe().workspace_words(), "packed weights and partial sums");
   EXPECT_EQ(call.kernels[0].blocks, 4);
-  EXPECT_EQ(call.kernels[1].blocks, 15) << "6 * 10 * 20 pixels are 12 tiles, of which 5 have blocks";
+  EXPECT_EQ(call.kernels[1].blocks, 15) << "6 * 10 * 20 pixels are 12 tiles; 5 have blocks";
   EXPECT_EQ(call.kernels[2].blocks, 10);
   const auto slots = [](const KernelCall& kernel, std::size_t count) {
     return std::vector<std::uint64_t>(kernel.slots.begin(), kernel.slots.begin() + static_cast<std::ptrdiff_t>(count));

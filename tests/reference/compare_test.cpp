@@ -328,7 +328,7 @@ TEST(Compare, NaNIsLegalWhereAWeightThatIsNotFiniteMeetsAZeroOutside) {
     y.set(offset_of(c.layer, c.shape, Role::kY, at), value);
     return convtgen::compare(c.layer, c.shape, c.definition, y, {}, Role::kY, operands);
   };
-  const ElementPosition outside{0, 2, {0, 18, 3}};  // behind the last row of the input
+  const ElementPosition outside{0, 2, {0, 18, 3}};  // after the last row of the input
   EXPECT_TRUE(compared(outside, kNan).passed());
   EXPECT_EQ(compared(outside, kNan).limited, 1);
   EXPECT_NE(describe(compared(outside, kNan), c.layer).find("1 are NaN, as the README's limits say"),

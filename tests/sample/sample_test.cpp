@@ -30,7 +30,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-/// A hundred candidates of ten colours, one of which a single candidate has, and of three sizes.
+/// A hundred candidates of ten colours (a single candidate has one of these), and of three sizes.
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all;
   for (int i = 0; i < 100; ++i) {

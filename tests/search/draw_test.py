@@ -103,7 +103,7 @@ class DrawTest(unittest.TestCase):
         draw = Draw(random.Random(5))
         forced = [draw.case(cell, wanted) for cell in CELLS for wanted in PROPERTIES]
         for case in [case for _, case in drawn()] + forced + search_on_gpu.failed_cases():
-            library.destroy_layer(library.layer(case.text))  # raises where it is none
+            library.destroy_layer(library.layer(case.text))  # raises if it is invalid
 
     @unittest.skipUnless("CONVTGEN_TOOL" in os.environ, "CONVTGEN_TOOL names no convtgen")
     def test_the_tool_tells_which_template_serves_a_case(self):

@@ -1,5 +1,5 @@
 """What the search is to have run: so many layers of each class. A class is a cell (direction, template, mode, layout), or
-of a cell the layers with one property. Beside them there are classes across cells, of many layers."""
+of a cell the layers with one property. Besides these there are classes across cells, of many layers."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ NUMBERS = {str(goal): number for number, goal in enumerate(GOALS)}
 
 
 def cell_of(case, template):
-    """None where the template is none of the table: what the planner would choose by no legal layer."""
+    """None where the template is not in the table: what the planner would choose by no legal layer."""
     known = (case.direction(), template, case.property("compute"), case.property("layout"))
     return next((cell for cell in CELLS if (cell.direction, cell.template, cell.mode, cell.layout) == known), None)
 

@@ -135,7 +135,7 @@ class JudgeTest(unittest.TestCase):
                 results[role] = torch.cat([values, torch.zeros(1, dtype=values.dtype)])
 
         for direction in _GRADIENTS:
-            self.assertIn("memory beside", fault_of(case_of(direction), change), direction)
+            self.assertIn("memory next to", fault_of(case_of(direction), change), direction)
 
     def test_an_input_that_is_written_is_told(self):
         def change(call, roles, results):

@@ -21,7 +21,7 @@ _CANARY = 0xA5
 
 
 class Guarded:
-    """An array in device memory with guards before and behind it. Reading a guard of `_POISON` gives NaN; one of
+    """An array in device memory with guards before and after it. Reading a guard of `_POISON` gives NaN; one of
     `_CANARY` shows that something was written there."""
 
     def __init__(self, count, dtype, device, guard, alignment=512):
@@ -158,7 +158,7 @@ def _judged(library, kernel, where, case, random):
         if role in before and not torch.equal(array.bytes, before[role]):
             return f"{role} was written"
         if not array.is_intact():
-            return f"memory beside {role} was written"
+            return f"memory next to {role} was written"
     if not workspace.is_intact():
-        return "memory beside the workspace was written"
+        return "memory next to the workspace was written"
     return ""

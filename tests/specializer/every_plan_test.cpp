@@ -157,7 +157,7 @@ void expect_right(std::uint64_t seed, int layers, const Judge& judge, std::size_
 
 constexpr int kAll = 10000;
 
-/// Of `all` layers, or of so many in a row, of which CONVTGEN_TEST_SEED chooses the first.
+/// Of `all` layers, or of so many in a row; CONVTGEN_TEST_SEED chooses the first.
 void expect_some_right(std::uint64_t seed, int layers, const Judge& judge, std::size_t most = 1000,
                        Direction direction = Direction::kForward, int all = kAll) {
   if (testing::tests_all()) {

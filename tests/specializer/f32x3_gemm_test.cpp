@@ -1,4 +1,4 @@
-// The source of `f32x3_gemm`, beside what tests of all templates say of it.
+// The source of `f32x3_gemm`, besides what tests of all templates show of it.
 #include <gtest/gtest.h>
 
 #include <string>

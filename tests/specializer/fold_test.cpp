@@ -175,7 +175,7 @@ TEST(Fold, LiteralsReadBack) {
   }
 }
 
-TEST(Layout, LongLinesBreakAlignedBehindTheirParenthesis) {
+TEST(Layout, LongLinesBreakAlignedAfterTheirParenthesis) {
   std::vector<Term> arguments;
   for (int n = 0; n < 9; ++n) {
     arguments.push_back(var("a_rather_long_argument_" + std::to_string(n)));

@@ -22,9 +22,9 @@ namespace {
 
 /// A product and the taps that its comment names.
 struct Named {
-  std::string call;                  // the statement that the comment stands behind or above, as one line
+  std::string call;                  // the statement that the comment stands after or above, as one line
   std::vector<std::int64_t> rows;    // of the kernel
-  bool behind_r = false;             // the rows are counted from the first of the block's phase row
+  bool after_r = false;              // the rows are counted from the first of the block's phase row
   std::int64_t first = 0, last = 0;  // columns
 };
 
@@ -51,7 +51,7 @@ std::vector<Named> named_in(const std::string& text) {
         for (std::int64_t row = number(1, 0); row <= number(2, number(1, 0)); ++row) {
           named.rows.push_back(row);
         }
-        named.behind_r = (*t)[3].matched;
+        named.after_r = (*t)[3].matched;
         named.first = number(4, 0);
         named.last = number(5, named.first);
       }
@@ -87,7 +87,7 @@ void expect_all_taps(const Layer& layer, const std::vector<Named>& named, int ti
   for (const Named& each : named) {
     for (const std::int64_t row : each.rows) {
       for (std::int64_t kw = each.first; kw <= each.last; ++kw) {
-        for (std::int64_t r = 0; r < (each.behind_r ? layer.axes[kHeight].stride : 1); ++r) {
+        for (std::int64_t r = 0; r < (each.after_r ? layer.axes[kHeight].stride : 1); ++r) {
           ++count[{row + r, kw}];
         }
       }
@@ -125,7 +125,7 @@ void expect_shifted(const Layer& layer, const Plan& plan, const KernelSource& so
     shift = moved;
     const std::int64_t part =
         number_of(each.call, R"(\(acc, (\d+),)", source.text, R"(wgmma_m64\w+\(acc\[(?:high \? )?(\d+))");
-    EXPECT_EQ(each.behind_r, parted);
+    EXPECT_EQ(each.after_r, parted);
     for (const std::int64_t row : each.rows) {
       const std::int64_t phase_row = parted ? 0 : phase_of_tap(layer.axes[kHeight], row);
       EXPECT_EQ(part, (phase_row * layer.axes[kWidth].stride + phase_of_tap(layer.axes[kWidth], each.first)) / width);

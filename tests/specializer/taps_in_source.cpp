@@ -33,7 +33,7 @@ std::string comments_of(std::string_view source) {
 
 struct Numbers {
   std::int64_t first = 0, last = 0;
-  bool behind_r = false;
+  bool after_r = false;
 };
 
 Numbers numbers_of(const std::string& text) {
@@ -57,7 +57,7 @@ std::map<Phase, std::vector<Tap>> taps_in_source(const Layer& layer, std::string
     for (std::sregex_iterator t(taps.begin(), taps.end(), tap); t != end; ++t) {
       const Numbers rows = numbers_of((*t)[1]), columns = numbers_of((*t)[2]);
       for (std::int64_t row = rows.first; row <= rows.last; ++row) {
-        for (std::int64_t r = 0; r < (rows.behind_r ? all_of_r : 1); ++r) {
+        for (std::int64_t r = 0; r < (rows.after_r ? all_of_r : 1); ++r) {
           for (std::int64_t column = columns.first; column <= columns.last; ++column) {
             const Tap each{row + r, column};
             out[phase_of(layer, each)].push_back(each);

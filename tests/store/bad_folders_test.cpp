@@ -17,7 +17,7 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-// A mount that only this process sees, gone with the object; or why there is none.
+// A mount that only this process sees, gone with the object; or why it failed.
 class Mount {
  public:
   Mount(const fs::path& what, const fs::path& where, const char* type, unsigned long flags, const char* data)

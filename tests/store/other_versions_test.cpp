@@ -34,7 +34,7 @@ TEST(OtherVersions, AreCountedInOneLineOfAProcessAndRemovedWhenThatIsAskedFor) {
   std::vector<std::string> told;
   set_log_sink([&](LogLevel, std::string_view message) { told.emplace_back(message); }, LogLevel::kInfo);
   Store({.folder = folder.string()}).insert(key_of("own"), "bytes");
-  EXPECT_THAT(told, IsEmpty()) << "there was none";
+  EXPECT_THAT(told, IsEmpty()) << "no other version yet";
   make_with_next_version(folder, scratch.path() / "log");
   ASSERT_EQ(files_in(folder, ".entry").size(), 2u);
   const std::uintmax_t bytes = fs::file_size(files_in(folder, ".entry")[0]) +

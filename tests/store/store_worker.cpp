@@ -23,7 +23,7 @@ constexpr unsigned kKeys = 200;
 
 int churn(const std::string& folder, unsigned seed) {
   std::mt19937 random(seed);
-  // A fraction of the keys fits, so that there is always something to make and to evict.
+  // A fraction of the keys fits, so that something is always there to make and to evict.
   Store store({.folder = folder, .limit = 2 << 20});
   const pid_t parent = getppid();
   while (getppid() == parent) {

@@ -33,13 +33,13 @@ def code_of(text):
 
 
 def defined_in(text):
-    """The names that a file's own lines define, a function's with "(" behind it."""
+    """The names that a file's own lines define, a function's with "(" after it."""
     return {name + ("(" if kind == "function" else "") for match in DEFINITION.finditer(code_of(text))
             for kind, name in match.groupdict().items() if name}
 
 
 def used_in(text):
-    """Its names; those that are called with "(" behind them too."""
+    """Its names; those that are called with "(" after them too."""
     code = code_of(text)
     return set(NAME.findall(code)) | {name + "(" for name in re.findall(r"(?<![\w.>:])([A-Za-z_]\w*)\(", code)}
 

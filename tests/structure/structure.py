@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 LEVELS = ("templates", "generator", "runtime", "cli")
 # Where an include's name begins, besides the folder of the file that it stands in.
 ROOTS = ("", "runtime/include/", "templates/")
-# Embedded texts of which other programs are made: the user's, and what templatec reads.
+# Embedded texts that other programs are made from: the user's, and what templatec reads.
 TEXTS = ("generator/launcher/support/", "generator/templatec/prelude.cuh")
 ENDINGS = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
 # What each template has in its own folder, for the headers that it shares with others.
@@ -136,7 +136,7 @@ def check_includes(files):
 
 
 def closing(tokens, i, opening, end):
-    """Behind the bracket that closes the one at i."""
+    """After the bracket that closes the one at i."""
     depth = 0
     while i < len(tokens):
         depth += (tokens[i] == opening) - (tokens[i] == end)

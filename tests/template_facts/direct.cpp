@@ -100,7 +100,7 @@ TemplateFacts facts_of_direct() {
               {.name = "nchw",
                .layer = "conv_transpose2d 34 -> 38; kernel 3x4; stride 2x1; padding 1x2; groups 2; bias; input 2x19x38",
                .least_mutants = 9,
-               .unseen = 1},  // copies of a k-block behind the last one, all zeros
+               .unseen = 1},  // copies of a k-block after the last one, all zeros
               {.name = "nhwc",
                .layer = "conv_transpose2d 19 -> 11; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input "
                         "2x37x19; layout nhwc; dtype f16",

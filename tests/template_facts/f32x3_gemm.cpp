@@ -26,7 +26,7 @@ TemplateFacts facts_of_f32x3_gemm() {
           {
               {.layer = "16 -> 16; kernel 3; compute tf32", .reason = "compute tf32; it takes f32x3"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute f32x3",
-               .reason = "groups of 4 input channels; tensor cores want 16"},
+               .reason = "groups of 4 input channels; tensor cores need 16"},
               {.layer = "16 -> 16; kernel 9; stride 8; compute f32x3",
                .reason = "stride 8x8: a block accumulates 64 phases at once; at most 16"},
               {.layer = "16 -> 16; kernel 15x23; compute f32x3",

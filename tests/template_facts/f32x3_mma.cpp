@@ -39,7 +39,7 @@ TemplateFacts facts_of_f32x3_mma() {
           {
               {.layer = "16 -> 16; kernel 3; compute tf32", .reason = "compute tf32; it takes f32x3"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute f32x3",
-               .reason = "groups of 4 input channels; tensor cores want 16"},
+               .reason = "groups of 4 input channels; tensor cores need 16"},
               {.layer = "16 -> 16; kernel 9; stride 4; compute f32x3",
                .reason = "stride 4x4: a thread has accumulators of all phases, 64; at most 40"},
               {.layer = "16 -> 16; kernel 3x300; dilation 1x9; compute f32x3",

@@ -255,7 +255,7 @@ inline void PrintTo(const TemplateFacts& facts, std::ostream* out) {
 /// Those of the templates that convtgen has; the others are for tests alone.
 [[nodiscard]] std::vector<const TemplateFacts*> shipped_facts();
 
-/// A template in a direction of which it makes plans. It says nothing of the layers that the template takes.
+/// A template, in a direction that it makes plans for. It says nothing of the layers that the template takes.
 struct DirectedTemplate {
   Direction direction = Direction::kForward;
   std::string_view template_name;

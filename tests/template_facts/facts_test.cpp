@@ -1,4 +1,4 @@
-// The facts of templates are about the templates that there are, and what they say of modes is what planners take.
+// The facts of templates are about the table's templates, and what they say of modes is what planners take.
 #include "tests/template_facts/facts.h"
 
 #include <fmt/format.h>

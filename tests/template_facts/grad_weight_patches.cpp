@@ -43,7 +43,7 @@ TemplateFacts facts_of_grad_weight_patches() {
       .refused = {{"32 -> 32; kernel 4x4; stride 2x2; dtype f16; layout nhwc; directions grad_weight",
                    "a kernel of 4 and a stride of 2 in height; it takes kernels that are as large as their stride"},
                   {"32 -> 20; kernel 2x2; stride 2x2; dtype f16; layout nhwc; directions grad_weight",
-                   "32 input and 20 output channels; tensor copies want whole 16 bytes, multiples of 8"}},
+                   "32 input and 20 output channels; tensor copies need whole 16 bytes, multiples of 8"}},
       .changed = ChangedProgram{.layer = "conv_transpose2d 64 -> 32; kernel 2x2; stride 2x2; input 32x128x128; dtype "
                                          "f16; layout nhwc; bias; directions grad_weight",
                                 .before = "kRowBoxBytes (* kBoxPositions kRowSwizzle)",
@@ -84,7 +84,7 @@ TemplateFacts facts_of_grad_weight_patches() {
       .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile,
                               "add_part: * #ll",  // partial results, as those
                               "tiles_of: static_cast<long long>(batch)"},
-      // Unseen: fences for barriers beside those for zeros; a warp that need not be together behind its products; and
+      // Unseen: fences for barriers besides those for zeros; a warp that need not be together after its products; and
       // where rows are summed up, a second barrier before results take the place of the stages.
       .mutants =
           {

@@ -93,7 +93,7 @@ TemplateFacts facts_of_grad_weight_rows() {
       .far_weights = "; compute tf32",
       .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile, kTilesOfBatch},
       // Unseen: slices of no positions; a wait for a stage that is empty at first; loads of what nobody stores, and
-      // products of rows that nobody stores; a fence for copies where there are none.
+      // products of rows that nobody stores; a fence for copies where nothing is copied.
       .mutants =
           {
               {.name = "grad_weight_rows_copies",

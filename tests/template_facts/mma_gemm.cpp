@@ -43,7 +43,7 @@ TemplateFacts facts_of_mma_gemm() {
                    "sm_100, sm_103, sm_110, sm_120, sm_121",
                .architecture = "sm_75"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute tf32",
-               .reason = "groups of 4 input channels; tensor cores want 16"},
+               .reason = "groups of 4 input channels; tensor cores need 16"},
               {.layer = "16 -> 16; kernel 17; stride 16; compute tf32",
                .reason = "stride 16x16: a thread has accumulators of all phases, 1024; at most 128"},
               {.layer = "16 -> 16; kernel 3x300; dilation 1x9; compute tf32",
@@ -77,7 +77,7 @@ TemplateFacts facts_of_mma_gemm() {
               {.group = "windows_of_warps_tf32", .compute = Compute::kTf32, .benchmarks = {"kb65", "dcgan4", "kb74"}},
               {.group = "windows_of_warps_bf16", .compute = Compute::kBf16, .benchmarks = {"kb57", "unet4"}},
           },
-      // Of three output channels a gradient of the input has few products beside its epilogue, which loads 16 bytes by
+      // Of three output channels a gradient of the input has few products besides its epilogue, which loads 16 bytes by
       // lanes whose banks meet in pairs (dcgan5, f16 NCHW).
       .machine_code = {.warp_products = true},
       .other_chips = {"sm_100", "sm_103", "sm_110", "sm_120", "sm_121"},

@@ -19,7 +19,7 @@ TemplateFacts facts_of_mma_grad_weight() {
                          "sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121",
                .architecture = "sm_75"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute tf32; directions grad_weight",
-               .reason = "groups of 4 input channels; tensor cores want 16"},
+               .reason = "groups of 4 input channels; tensor cores need 16"},
               {.layer = "16 -> 16; kernel 3; dtype bf16; directions grad_weight",
                .reason = "architecture sm_75 has no mma.sync of bf16; it takes sm_80, sm_86, sm_87, sm_88, sm_89, "
                          "sm_90a, sm_100, sm_103, sm_110, sm_120, sm_121",

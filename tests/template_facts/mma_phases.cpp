@@ -77,7 +77,7 @@ TemplateFacts facts_of_mma_phases() {
                          "defined_sum: const long long of_tap", "defined_sum: static_cast<long long>(ci)",
                          "defined_sum: static_cast<long long>(image)"},
           },
-      // Unseen: the borders of the input for sums that are not finite, of which there are none here, and the tile's
+      // Unseen: the borders of the input for sums that are not finite, which do not occur here, and the tile's
       // where a block makes the next one later.
       .mutants =
           {

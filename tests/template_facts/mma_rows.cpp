@@ -86,7 +86,7 @@ TemplateFacts facts_of_mma_rows() {
                   },
               .unseen = {"stage_weights: static_cast<long long>(ci)"},  // of weights
               .rows = rows_of_tile},
-      // Unseen: positions beyond the output, of which nothing is stored.
+      // Unseen: positions beyond the output, which are not stored.
       .mutants =
           {
               {.name = "mma_rows_groups",

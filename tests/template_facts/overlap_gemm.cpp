@@ -45,7 +45,7 @@ void add_kinds(Kinds& kinds) {
   kinds.is(kinds.rows.extent == Size(kinds.integer("tile_h")), "all rows");
   kinds.is(kinds.columns.extent == Size(kinds.integer("tile_w")), "all columns");
   kinds.is(kinds.integer("tile_n") > 1, "tiles of several images");
-  kinds.is(pixels < block_m, "rows behind the pixels");
+  kinds.is(pixels < block_m, "rows after the pixels");
   kinds.channel_tiles(block_c);
   kinds.is(ceil_div(kinds.group_in, block_k) > kinds.integer("stages"), "more k-blocks than stages");
   kinds.is(block_c % kinds.integer("store") != 0, "vectors of several pixels");

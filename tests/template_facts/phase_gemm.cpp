@@ -91,7 +91,7 @@ TemplateFacts facts_of_phase_gemm() {
                          "defined_sum: static_cast<long long>(image)"},
               .parameters = {{"tile_n", 1}, {"rows", 4}},
               .rows = rows_of_tile},
-      // Unseen: the borders of the input for sums that are not finite, of which there are none here, and a warp that is
+      // Unseen: the borders of the input for sums that are not finite, which do not occur here, and a warp that is
       // together after its wait for products.
       .mutants =
           {

@@ -100,7 +100,7 @@ TemplateFacts facts_of_tap_gemm() {
       .far_weights = "; dtype f16; layout nhwc",
       .unseen_of_gradients = {kDescriptorMove},
       .blocks_of_all = blocks_of_all,
-      // Unseen: a warp that need not be together before the cluster's barrier here; a fence behind other products.
+      // Unseen: a warp that need not be together before the cluster's barrier here; a fence after other products.
       .mutants =
           {
               {.name = "tap_gemm",

@@ -85,8 +85,8 @@ TemplateFacts facts_of_thin_grad_input() {
                .layer = "conv_transpose3d 6 -> 6; kernel 3x3x2; padding 1x1x0; groups 6; input 2x3x5x9; dtype f16; "
                         "layout nhwc; directions grad_input",
                .least_mutants = 8,
-               // Of columns, which are checked again where a thread has those of a ragged end; of windows, none of
-               // which begins before its row without a padding.
+               // Of columns, which are checked again where a thread has those of a ragged end; of windows: without
+               // padding none begins before its row.
                .unseen = 2,
                .block = "threads_x 4, threads_y 2, threads_c 4, lanes_of_channels 1, columns_per_thread 2, "
                         "channels_per_thread 1, taps_w 2, vector 1, store 1"},

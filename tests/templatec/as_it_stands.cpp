@@ -22,7 +22,7 @@ std::string literal(double value) {
 
 template <typename T>
 std::string braced(const std::vector<T>& values) {
-  // C++ knows no empty array; a count beside it says that nothing reads the one element.
+  // C++ knows no empty array; a count next to it says that nothing reads the one element.
   std::string list;
   for (const T value : values) {
     if constexpr (std::is_same_v<T, double>) {

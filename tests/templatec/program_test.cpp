@@ -250,7 +250,7 @@ __global__ void small(float* y, int n, __grid_constant__ const TensorMap map) {
 )sexp");
 }
 
-TEST(TemplateProgram, SeesTheLoopBehindAMarkAndAComment) {
+TEST(TemplateProgram, SeesTheLoopAfterAMarkAndAComment) {
   const std::string items = items_of(compile_small(R"(
 __global__ void small(float* y) {
   CONVTGEN_UNROLL  // all {P::taps} of them; braces and a semicolon

@@ -145,7 +145,7 @@ TEST(Record, OfAnotherFormatItIsAsNoneAndToldOnceAProcess) {
   insert(problem, "\"format\":4");
   EXPECT_EQ(parse_record(stored_record(store, problem, "NVIDIA H200")), record_of(problem));
   EXPECT_EQ(keep_choice(store, "a program's key", "a choice"), "a choice");
-  EXPECT_EQ(stored_records(store).size(), 1u) << "a choice is none";
+  EXPECT_EQ(stored_records(store).size(), 1u) << "a choice is no record";
   // What is no record at all is for parse_record() to judge.
   store.insert(record_key(problem, "NVIDIA H200"), "no record");
   EXPECT_EQ(stored_record(store, problem, "NVIDIA H200"), "no record");

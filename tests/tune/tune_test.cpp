@@ -35,7 +35,7 @@ Problem tiny() {
 /// A GPU as tuning sees one: the host device, with times and faults of our choice for each of a problem's plans.
 class FakeGpu : public Device {
  public:
-  std::map<int, double> times;  // milliseconds; 1 where there is none
+  std::map<int, double> times;  // milliseconds; 1 if missing
   int wrong = -1, broken = -1;  // the plan whose output is wrong; the one that does not compile
   std::atomic<int> compiled = 0;
   int uploads = 0;

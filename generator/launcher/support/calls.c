@@ -256,7 +256,7 @@ int ns_use_host(int on) {
   return NS_OK;
 }
 
-/* Asked once. That there is none is no failure of the call that asks. */
+/* Found once. Without a GPU the call does not fail. */
 static int ns_has_gpu(void) {
   static int known = -1;
   int has = __atomic_load_n(&known, __ATOMIC_RELAXED);

@@ -55,7 +55,7 @@ typedef struct ns_tensors {
   void* grad_weight;
   void* grad_bias;
   void* workspace;
-  size_t workspace_bytes; /* that there are */
+  size_t workspace_bytes; /* its size */
 } ns_tensors;
 
 /* One kernel of the set: a layer in one direction. */
@@ -64,7 +64,7 @@ typedef struct ns_kernel {
   const char* layer;         /* "up" */
   const char* direction;     /* "forward" */
   const char* text;          /* the layer in its canonical form, with this direction alone */
-  const char* architectures; /* what it is built for: "sm_80 sm_90a compute_80", of which the last is PTX */
+  const char* architectures; /* what it is built for: "sm_80 sm_90a compute_80"; compute_80 is PTX */
   const struct ns_form* form;
 } ns_kernel;
 

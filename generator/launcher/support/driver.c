@@ -324,7 +324,7 @@ static int ns_load(const ns_driver* driver, const ns_kernel* kernel, ns_place* p
   return status;
 }
 
-/* The kernel's place in the current context, made where there is none yet. */
+/* The kernel's place in the current context, made if missing. */
 static int ns_make_place(const ns_driver* driver, const ns_kernel* kernel, void* context, const ns_place** made) {
   ns_place place = {NULL, 0, NULL, {NULL}, NULL};
   int status = NS_OK;

@@ -186,7 +186,7 @@ int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_cal
   for (d = 0; d < map->rank; ++d) {
     sizes[d] = (uint64_t)ns_amount_in(&map->sizes[d], call->quantities);
     pitches[d] = (uint64_t)ns_amount_in(&map->pitches[d], call->quantities);
-    if (sizes[d] == 0) { /* an empty tensor, of which nothing is copied: a map has an element and an address */
+    if (sizes[d] == 0) { /* nothing is copied of an empty tensor: a map has an element and an address */
       sizes[d] = 1;
       address = address == 0 ? 128 : address;
     }

@@ -81,7 +81,7 @@ static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
   return code == cudaSuccess ? NS_OK : ns_runtime_failure(code, kernel->name, what);
 }
 
-/* The kernel's place on the current device, made where there is none yet. Again: also where there is one. */
+/* The kernel's place on the current device, made if missing; with `again` always. */
 static int ns_make_place(const ns_kernel* kernel, const void* device, int again, const ns_place** made) {
   ns_place place = {NULL, 0, NULL, {NULL}, NULL};
   int status = NS_OK;

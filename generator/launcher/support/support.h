@@ -123,7 +123,7 @@ typedef struct ns_binary {
 typedef struct ns_call {
   ns_sizes sizes;
   int64_t quantities[NS_QUANTITIES];
-  void* tensors[NS_ROLES]; /* by their roles; null for those that the call has not */
+  void* tensors[NS_ROLES]; /* by their roles; null if the call lacks it */
   void* workspace;
   uint64_t workspace_bytes;
 } ns_call;
@@ -182,8 +182,8 @@ ns_fail(int status, const char* format, ...);
 NS_HIDDEN int64_t ns_amount_in(const ns_amount* amount, const int64_t* quantities);
 NS_HIDDEN void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities);
 
-/* The beginning of a region in the workspace, and of the one behind the last its end; -1 where 63 bits don't count it.
- */
+/* The beginning of a region in the workspace; for the number after the last region, the end. -1 where 63 bits don't
+ * count it. */
 NS_HIDDEN int64_t ns_region_offset(const ns_binary* binary, int region, const int64_t* quantities);
 
 /* Whether it keeps a packed copy of the weights, so that calls may leave them out. */
@@ -210,8 +210,8 @@ typedef int (*ns_encode)(ns_encoded_map* map, int type, uint32_t rank, void* add
 NS_HIDDEN int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, int map,
                             ns_encode encode, ns_encoded_map* encoded);
 
-/* The arguments of a kernel's launch: parameters[i] points to values[i] or to one of the maps, of which there is room
- * for as many as a kernel has arguments. */
+/* The arguments of a kernel's launch: parameters[i] points to values[i] or to one of the maps. There is room for
+ * as many maps as a kernel has arguments. */
 typedef struct ns_slots {
   uint64_t values[NS_MOST_ARGUMENTS];
   ns_encoded_map maps[NS_MOST_ARGUMENTS];

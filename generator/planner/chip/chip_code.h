@@ -19,7 +19,7 @@ inline constexpr int kOldestChip = 75;
 /// cubins for earlier chips of the same major number. PTX runs on all later chips.
 inline constexpr std::array kOwnCubinsOnly = {87, 88, 101, 110};
 
-/// Chips that there are, with no known target of their own.
+/// Chips without a known target of their own.
 inline constexpr std::array kChipsPlannedAsOthers = {101};
 
 [[nodiscard]] bool cubin_runs_on(const Target& made_for, int capability);

@@ -11,11 +11,11 @@ namespace convtgen {
 // clang-format off
 // FACTOR(name, value, meaning). Times are cycles of an SM where nothing else is said; of templates by their names.
 #define CONVTGEN_COST_FACTORS(FACTOR) \
-  FACTOR(hidden_less, 0.25, "share of the shorter of an SM's and the memory's time that the longer one does not hide") \
-  FACTOR(stored_pieces, 126.2, "billions a second that warps store of pieces of sectors, channels last") \
+  FACTOR(hidden_less, 0.25, "share of min(SM time, memory time) that is not overlapped") \
+  FACTOR(stored_pieces, 126.2, "billions of stores of partial sectors by warps in a second, channels last") \
   FACTOR(direct_reaches, 0.3, "share of the ceiling of its arithmetic that direct's first plan reaches") \
   FACTOR(direct_parted, 1.7, "times as long where a block makes a part of the phases: median of measured / predicted") \
-  FACTOR(direct_moves, 4, "times as long as moving everything once that direct takes at the least, NCHW") \
+  FACTOR(direct_moves, 4, "least time of direct / time to move all tensors once, NCHW") \
   FACTOR(direct_moves_nhwc, 10, "the same with channels last") \
   FACTOR(rows_stored, 2.056, "instructions of direct_rows for an output that is stored from registers") \
   FACTOR(rows_exchanged, 6.688, "the same for one that goes through shared memory") \
@@ -66,7 +66,7 @@ namespace convtgen {
   FACTOR(f32x3_split_four_nhwc, 103, "of four values of each thread, scanned and split, channels last") \
   FACTOR(f32x3_copied_nhwc, 26, "bytes a cycle that copies of pixels bring to shared memory") \
   FACTOR(f32x3_find, 25, "instructions for a copy where a thread does not keep the places of its pixels") \
-  FACTOR(f32x3_bank_conflicts, 2, "threads that want the same bank when a warp loads a word of each thread") \
+  FACTOR(f32x3_bank_conflicts, 2, "threads that need the same bank when a warp loads a word of each thread") \
   FACTOR(f32x3_stall, 1.3, "of an instruction of a warpgroup without a prefetch") \
   FACTOR(f32x3_wait, 150, "of the wait for its products") \
   FACTOR(halo_launches, 0, "launches of a call: 0 where halo_measured has their time too") \
@@ -85,7 +85,7 @@ namespace convtgen {
   FACTOR(halo_planes_sectors, 1.7, "share of the sectors that single outputs take beyond their bytes which counts") \
   FACTOR(halo_epilogue_shown, 0.3125, "share of the epilogue that products do not hide, with ping-pong consumers") \
   FACTOR(halo_narrow_stores, 1.605, "times as long as a store of 16 bytes that narrower ones take") \
-  FACTOR(roll_row, 291.9, "behind an input row: outputs are stored, the accumulators move up") \
+  FACTOR(roll_row, 291.9, "after an input row: outputs are stored, the accumulators move up") \
   FACTOR(roll_staged_epilogue, 100, "of a row's outputs through shared memory") \
   FACTOR(roll_alone, 500, "of storing that no products hide, where one row is staged and not two") \
   FACTOR(roll_part_of_sector, 5.35, "in which the cache takes a part of a sector of 32 bytes; a whole one: 1") \
@@ -103,7 +103,7 @@ namespace convtgen {
   FACTOR(grad_weight_turn, 2.5, "of a warp to turn eight positions of eight channels, 16 bits") \
   FACTOR(grad_weight_turn_tf32, 6, "the same in tf32, word by word") \
   FACTOR(grad_weight_split_turn, 11, "the same of values that are split") \
-  FACTOR(grad_weight_strip, 40, "the same for each strip of a row, beside these") \
+  FACTOR(grad_weight_strip, 40, "the same for each strip of a row, besides these") \
   FACTOR(grad_weight_turn_cycles, 4, "of a producer for each of these instructions") \
   FACTOR(grad_weight_turn_begin, 400, "of a stage's barriers and of the wait for what is loaded and written") \
   FACTOR(grad_weight_row_latency, 2000, "until rows have come") \
@@ -115,7 +115,7 @@ namespace convtgen {
   FACTOR(grad_weight_patch_stage, 60, "of a stage's barriers where products of two stages are in flight") \
   FACTOR(grad_weight_patch_latency, 1500, "until the first bytes of a stage of patches have come") \
   FACTOR(grad_weight_patch_l2, 34, "bytes a cycle that tensor copies bring of patches") \
-  FACTOR(grad_weight_patch_pieces, 250, "billions of sums in pieces of sectors that are stored in a second") \
+  FACTOR(grad_weight_patch_pieces, 250, "billions of sums stored as partial sectors in a second") \
   FACTOR(grad_weight_patch_measured, 1.0, "median of measured / predicted of patches") \
   FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
   FACTOR(tap_copy, 30, "of a tensor copy of a box, of those that a warp's lanes issue one after the other") \

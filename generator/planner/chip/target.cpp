@@ -30,7 +30,7 @@ constexpr SmRates sm_rates(double clock_hz, double multiply_adds, double shared_
 }
 
 // Shared memory and threads: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates are
-// of the boards' data sheets, except those of sm_90a; a rate that is computed has its factors behind it.
+// of the boards' data sheets, except those of sm_90a; a rate that is computed has its factors after it.
 const std::array kTargets = {
     Target{.architecture = "sm_75",
            .capability = 75,
@@ -261,7 +261,7 @@ std::optional<int> capability_in(std::string_view name, std::string_view prefix)
   return error == std::errc() && end == name.data() + name.size() ? std::optional(capability) : std::nullopt;
 }
 
-// Of a chip that there is no known target for, what it gets.
+// What a chip without a known target gets.
 std::optional<CodeTarget> code_of_other_chip(std::string_view name) {
   for (const int chip : kChipsPlannedAsOthers) {
     if (capability_in(name, "sm_") == chip) {

@@ -58,7 +58,7 @@ void choose_thread_tile(const Facts& f, const Aim& aim, Block& b) {
   const std::int64_t acc = std::max<std::int64_t>(1, all_acc / with_taps);
   b.channels_per_thread = even_part(f.made, std::min(aim.channels, acc));
   std::int64_t pixels = power_of_two_at_most(std::max<std::int64_t>(1, acc / b.channels_per_thread));
-  // A narrow image wants threads before it wants pixels for each.
+  // With a narrow image, more threads come before more pixels for each.
   const std::int64_t widest = f.positions_w ? std::max<std::int64_t>(1, power_of_two_at_most(*f.positions_w) / 8) : 4;
   b.columns_per_thread = std::min<std::int64_t>({4, pixels, widest});
   pixels /= b.columns_per_thread;

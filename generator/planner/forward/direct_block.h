@@ -27,7 +27,7 @@ struct Aim {
   bool asynchronous = true;              // where the template and the chip can
 };
 
-/// What is worth measuring beside the first choice, the most different first.
+/// What is worth measuring besides the first choice, the most different first.
 inline constexpr std::array kAims = {
     Aim{},
     Aim{.acc = 32, .threads_per_sm = 1024},  // more warps
@@ -54,7 +54,7 @@ CONVTGEN_BLOCK(Block, (threads_x, 1), (threads_y, 1), (threads_z, 1), (columns_p
                (group_phases_h, 1), (group_phases_w, 1));
 inline constexpr std::size_t kForwardMembers = 3;  // the last ones
 
-/// The templates' constants that are wanted, by their names there; those that `direct` alone has stand behind.
+/// The templates' constants that are wanted, by their names there; those of `direct` alone come last.
 CONVTGEN_CONSTANTS(kWrittenTaps, kThreads, kTileRows, kTileColumns, kTileChannels, kChannelTiles, kChannelBytes,
                    kSharedBytes);
 CONVTGEN_MORE_CONSTANTS(ForwardConstant, kForwardNames, kConstantCount, kPhaseGroups, kBuffers, kGroupedPhasesH,

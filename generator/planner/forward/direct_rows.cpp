@@ -128,7 +128,7 @@ void choose_warps(const Facts& f, std::int64_t most_warps, Block& b) {
 
 /// Registers of a thread and blocks of an SM.
 void choose_blocks(const Facts& f, Block& b) {
-  constexpr std::int64_t kOthers = 44;  // registers beside accumulators
+  constexpr std::int64_t kOthers = 44;  // registers besides accumulators
   const std::int64_t accumulators =
       b.channels_per_thread * b.columns_per_thread * f.phases * (f.layer.dtype == Dtype::kF64 ? 2 : 1);
   const std::int64_t registers = std::min<std::int64_t>(255, ceil_div(accumulators + kOthers, 8) * 8);
@@ -150,7 +150,7 @@ void add_rows(const Facts& f, Block b, std::vector<Block>& out, std::int64_t& le
   }
 }
 
-/// Elements that a thread stores as one vector; 0 where its channels are none, or parts of sectors.
+/// Elements that a thread stores as one vector; 0 where its channels are no vector, or parts of sectors.
 std::int64_t vector_of(const Facts& f, std::int64_t channels) {
   if (!f.channels_last) {
     return 0;
@@ -165,8 +165,8 @@ std::int64_t vector_of(const Facts& f, std::int64_t channels) {
   return 0;
 }
 
-/// Columns of a thread. Depthwise rows of channels: also as many as a warp makes a whole row with, which begins and
-/// ends beside powers of two.
+/// Columns of a thread. Depthwise rows of channels: also as many as a warp makes a whole row with, besides
+/// powers of two.
 std::vector<std::int64_t> columns_of_thread(const Facts& f) {
   std::vector<std::int64_t> columns = {8, 4, 2, 1};
   const std::int64_t of_row = ceil_div(f.positions(kWidth), 32);

@@ -23,7 +23,7 @@ double finding_cycles(const Facts& f, const Block& b, Constants& of_block) {
 }
 
 /// What a consumer does for a row of taps before its products: instructions, and words that it loads, each as often as
-/// its load is repeated for threads that want the same bank.
+/// its load is repeated for threads that need the same bank.
 struct Reads {
   double instructions = 0, wavefronts = 0;
 };

@@ -16,7 +16,7 @@ namespace planners::f32x3_mma {
 
 constexpr std::int64_t kMostPlaces = 5;           // of a thread, which registers hold
 constexpr std::int64_t kMostLoads = 6;            // of the input, of an outer tap, which registers hold
-constexpr std::int64_t kUncountedRegisters = 64;  // of a thread, beside accumulators, input and what it loads of it
+constexpr std::int64_t kUncountedRegisters = 64;  // of a thread, besides accumulators, input and what it loads of it
 constexpr double kProducts = 3;                   // of f16, for each of fp32
 
 /// The block, as the template's parameters of the same names.

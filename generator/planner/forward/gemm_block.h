@@ -32,7 +32,7 @@ inline constexpr auto kAllMembers = Block::members();
 inline constexpr std::size_t kF32x3Members = 2, kShiftMembers = 3;
 
 /// The constants of both templates that are asked for, by their names there (templates/forward_gemm/problem.h and the
-/// template's layout.h say what they are). A template has more behind them.
+/// template's layout.h say what they are). A template has its own after these.
 CONVTGEN_CONSTANTS(kConsumers, kInstructionK, kKBlocks, kKSteps, kNTiles, kPhases, kFusedPhases, kPhaseGroups, kMTiles,
                    kInstructionN, kProducts, kLeastOffsetW, kMostOffsetW, kOffsetsH, kStagedRows, kStagedColumns,
                    kLoadVector, kLoadedColumns, kFlat, kSkewed, kByWarps, kInputBytes, kKBlockWeightBytes, kProducers,

@@ -26,7 +26,7 @@ constexpr std::int64_t kMostProducts = 256;     // in the unrolled body
 constexpr std::int64_t kMostStages = 6;
 constexpr std::int64_t kMostDepthStride = 4;  // planes that are finished together, each with an epilogue of its own
 constexpr std::int64_t kMostSegments = 64;    // of the depth
-// Places of a thread, which registers hold: beside loaded words, or with asynchronous copies alone.
+// Places of a thread, which registers hold: besides loaded words, or with asynchronous copies alone.
 constexpr std::int64_t kMostPlaces = 8;
 constexpr std::int64_t kMostCopiedPlaces = 32;
 
@@ -214,7 +214,7 @@ std::vector<std::int64_t> block_n_choices(const Facts& f, const Block& b) {
   return choices;
 }
 
-/// The least that any block needs. Where there are none it is above the limit.
+/// The least that any block needs; above the limit without a block.
 struct Least {
   std::int64_t products = std::numeric_limits<std::int64_t>::max();  // in the unrolled body
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();     // of shared memory, where these are few enough
@@ -356,7 +356,7 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
         .or_fail([&] { return why_none(f, least); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    // Shared memory gives both operands of products and takes what is staged; weights and input come from L2 beside
+    // Shared memory gives both operands of products and takes what is staged; weights and input come from L2 besides
     // them; the epilogue runs while no products do, except with ping-pong consumers.
     const SmRates& sm = f.target.sm;
     const auto number = [&](Constant name) { return static_cast<double>(c[name]); };

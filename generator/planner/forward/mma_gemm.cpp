@@ -18,7 +18,7 @@ using mma_window::kMostStepProducts;
 using mma_window::Least;
 
 constexpr std::int64_t kMostPlaces = 8;        // of a thread, which registers hold
-constexpr std::int64_t kOtherRegisters = 64;   // of a thread, beside accumulators and what it loads of the input
+constexpr std::int64_t kOtherRegisters = 64;   // of a thread, besides accumulators and what it loads of the input
 constexpr std::int64_t kFewAccumulators = 64;  // of a thread
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 

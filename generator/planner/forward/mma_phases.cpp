@@ -24,11 +24,11 @@ constexpr std::int64_t kMostShifts = 32;        // of the input, which are unrol
 constexpr std::int64_t kMostProducts = 1024;    // of a warp in a stage, which are unrolled
 constexpr std::int64_t kMostBlockK = 32;        // input channels of a stage
 constexpr std::int64_t kMostAccumulators = 96;  // of a thread
-constexpr std::int64_t kOtherRegisters = 56;    // of a thread, beside accumulators and what it has loaded
+constexpr std::int64_t kOtherRegisters = 56;    // of a thread, besides accumulators and what it has loaded
 constexpr std::int64_t kLeastWarps = 1, kMostWarps = 16, kMostWarpChunks = 3;
 constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
 constexpr std::int64_t kMostBlocksOfSm = 3;    // that are asked for
-constexpr std::int64_t kMostColumnTiles = 32;  // of an image, of which each width is tried
+constexpr std::int64_t kMostColumnTiles = 32;  // of an image; each width is tried
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (tile_h, 1), (staged_columns, 8), (warps, 1), (warp_chunks, 1), (block_k, 32),
@@ -111,14 +111,14 @@ bool fits_sm(const Facts& f, Block& b, std::int64_t& least_bytes) {
   return fits;
 }
 
-/// What tensor copies want of the layout: rows that are whole pieces.
+/// What tensor copies need of the layout: rows that are whole pieces.
 Result<void> check_layout(const Layer& layer) {
   if (layer.layout == Layout::kNhwc) {
     return fail("layout nhwc; it takes nchw, whose positions of a row are vectors");
   }
   const Axis columns = symmetric(layer.axes[kWidth]);
   if (!columns.extent) {
-    return fail("a width that the layer leaves open; tensor copies of rows want to know it");
+    return fail("a width that the layer leaves open; tensor copies of rows need it");
   }
   if (const std::int64_t multiple = kPieceBytes / bytes_of(layer.dtype); *columns.extent % multiple != 0) {
     return fail_extent(layer, multiple, kPieceBytes);

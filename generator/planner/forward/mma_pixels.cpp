@@ -29,7 +29,7 @@ constexpr std::int64_t kMostParts = 8;         // of a tile
 constexpr double kLeastOfParts = 0.9;          // of a whole tile's time, that parts take at the most
 constexpr double kLeastGain = 0.02;            // of it, for which there is one part more
 constexpr double kLeastGainOfAll = 0.03;       // of all waves
-constexpr std::int64_t kOtherRegisters = 40;   // of a thread, beside accumulators, fragments and places
+constexpr std::int64_t kOtherRegisters = 40;   // of a thread, besides accumulators, fragments and places
 constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fragments are rounded to tf32
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
 constexpr std::int64_t kLeastStages = 3, kMostStages = 4;
@@ -115,7 +115,7 @@ bool can_copy(const Facts& f, std::int64_t taps, std::int64_t bytes) {
               : columns.input_stride % elements == 0);
 }
 
-/// Words of planes in a stage, of as many adjacent taps as a stride has; 0 where there are none.
+/// Words of planes in a stage, of as many adjacent taps as a stride has; 0 without planes.
 std::int64_t plane_words_of(const Facts& f) {
   if (f.channels_last || splits(f)) {
     return 0;

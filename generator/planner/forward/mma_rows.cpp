@@ -59,7 +59,7 @@ double sm_cycles(const Facts& f, const Block& b, Constants& of_block) {
 
 /// Registers of a thread and blocks of an SM.
 void choose_blocks(const Facts& f, Block& b) {
-  constexpr std::int64_t kOthers = 52;  // registers beside accumulators
+  constexpr std::int64_t kOthers = 52;  // registers besides accumulators
   const std::int64_t registers = ceil_div(f.phases * b.products * 4 + kOthers, 8) * 8;
   b.blocks_per_sm = output_rows::choose_blocks(f, {f.of(b)[kThreads], registers, f.of(b)[kSharedBytes]});
 }

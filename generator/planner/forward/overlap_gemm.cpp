@@ -20,7 +20,7 @@ namespace planners::overlap_gemm {
 
 constexpr std::int64_t kPixelMultiple = 8;    // of an image in NCHW: 16 bytes
 constexpr std::int64_t kMostPixels = 256;     // of a tile
-constexpr std::int64_t kOtherRegisters = 36;  // of a thread, beside accumulators
+constexpr std::int64_t kOtherRegisters = 36;  // of a thread, besides accumulators
 constexpr std::int64_t kLeastRegisters = 64;  // of a thread, for its outputs
 constexpr std::int64_t kMostOverlap = 16;     // taps that an output adds up, which are unrolled
 constexpr std::int64_t kTriedRows = 8;        // of tiles in NCHW: one of eight is a multiple of eight
@@ -222,17 +222,17 @@ bool fits_sm(const Facts& f, Block& b) {
   return wanted_registers(f, b) <= registers_of_thread(128 * b.warpgroups * b.blocks_per_sm) && choose_stages(f, b);
 }
 
-/// What tensor copies of NCHW want: rows of pixels that are whole vectors.
+/// What tensor copies of NCHW need: rows of pixels that are whole vectors.
 Result<void> check_planes(const Axis& rows, const Axis& columns) {
   if (!rows.extent || !columns.extent) {
-    return fail("NCHW of a size that the layer leaves open; copies of adjacent pixels want to know it");
+    return fail("NCHW of a size that the layer leaves open; copies of adjacent pixels need it");
   }
   const std::int64_t height = *rows.extent, width = *columns.extent;
   const std::int64_t out_width = std::max<std::int64_t>(1, output_extent(columns, width));
   return first_error({require(width <= kMostPixels, "NCHW with {} columns; at most {}, since a tile has whole rows",
                               width, kMostPixels),
                       require(height * width % kPixelMultiple == 0,
-                              "NCHW with images of {}x{} pixels; tensor copies want whole 16 bytes, multiples of {}",
+                              "NCHW with images of {}x{} pixels; tensor copies need whole 16 bytes, multiples of {}",
                               height, width, kPixelMultiple),
                       require(output_extent(rows, height) <= kIntMax / out_width && height <= kIntMax / kMostPixels,
                               "NCHW with {} rows; at most {} outputs of an image and {} rows of its input", height,
@@ -259,7 +259,7 @@ struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     return {
         check_one_group(layer),
         require(!is_nhwc(layer) || layer.in_channels % kChannelMultiple == 0,
-                "{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
+                "{} input channels; tensor copies need whole 16 bytes, multiples of {}", layer.in_channels,
                 kChannelMultiple),
         check_no_dilation(layer),
         is_nhwc(layer) ? Result<void>() : check_planes(rows, columns),

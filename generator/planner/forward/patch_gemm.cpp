@@ -58,7 +58,7 @@ struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
         check_dense_pixels(layer),
         check_patches(layer),
         require(layer.in_channels % kChannelMultiple == 0 && layer.out_channels % kChannelMultiple == 0,
-                "{} input and {} output channels; tensor copies and stores want whole 16 bytes, multiples of {}",
+                "{} input and {} output channels; tensor copies and stores need whole 16 bytes, multiples of {}",
                 layer.in_channels, layer.out_channels, kChannelMultiple),
         require(taps <= kMostProductColumns / kChannelChoices.back(),
                 "{} taps; a product has at most {} columns, {} channels of {} taps", taps, kMostProductColumns,

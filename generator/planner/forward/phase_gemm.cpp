@@ -20,11 +20,11 @@ constexpr std::int64_t kMostColumns = 192;      // of a product: phases by outpu
 constexpr std::int64_t kMostShifts = 32;        // of the input along a row, which are unrolled
 constexpr std::int64_t kMostRowColumns = 128;   // of a thread's tiles: outputs, whose stores are unrolled
 constexpr std::int64_t kMostStrips = 4;         // of several images
-constexpr std::int64_t kOtherRegisters = 56;    // of a thread, beside accumulators and biases
+constexpr std::int64_t kOtherRegisters = 56;    // of a thread, besides accumulators and biases
 constexpr std::int64_t kMostAccumulators = 96;  // of a thread
 constexpr std::int64_t kLeastStages = 2, kMostStages = 8;
 constexpr std::int64_t kMostBlocksOfSm = 4;   // that are asked for
-constexpr std::int64_t kMostSegments = 1024;  // of a strip, of which each number that gives other rows is tried
+constexpr std::int64_t kMostSegments = 1024;  // of a strip; each number that gives other rows is tried
 constexpr std::int64_t kTriedRows = 12;
 
 /// The block, as the template's parameters of the same names.
@@ -153,7 +153,7 @@ struct PhaseGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     return {
         check_dense_pixels(layer),
         require(layer.in_channels % kChannelMultiple == 0,
-                "{} input channels; tensor copies want whole 16 bytes, multiples of {}", layer.in_channels,
+                "{} input channels; tensor copies need whole 16 bytes, multiples of {}", layer.in_channels,
                 kChannelMultiple),
         require(phases <= kMostRowColumns / layer.out_channels,
                 "{} phases of {} output channels; a position has at most {} outputs, whose stores are unrolled", phases,

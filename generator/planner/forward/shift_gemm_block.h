@@ -11,7 +11,7 @@ namespace convtgen::shift_gemm {
 using gemm::Block;
 using gemm::Facts;
 
-/// The template's constants that are asked for beside those of gemm::Constant.
+/// The template's constants that are asked for besides those of gemm::Constant.
 CONVTGEN_MORE_CONSTANTS(Constant, kOwnNames, gemm::kConstantCount, kTileWarps, kCopyPixels, kPixelCopies,
                         kPixelCopyBytes, kWarpOutputs, kReceivedBytes, kHeldFragments, kBatches, kLoads);
 inline constexpr auto kConstants = joined(gemm::kConstants, kOwnNames);
@@ -19,7 +19,7 @@ inline constexpr auto kConstants = joined(gemm::kConstants, kOwnNames);
 /// Blocks that fit the chip, one for each way to share the work among threads and blocks.
 [[nodiscard]] std::vector<Block> blocks(const Facts& facts);
 
-/// Why there are none: which limit even the smallest block breaks.
+/// Why there are no blocks: which limit even the smallest block breaks.
 [[nodiscard]] std::unexpected<Error> why_none(const Facts& facts);
 
 /// Positions of a tile.

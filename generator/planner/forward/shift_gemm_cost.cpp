@@ -16,7 +16,7 @@ bool is_odd(const Facts& f) {
   return !f.channels_last && f.bytes == 4 && f.columns.extent && *f.columns.extent % 2 != 0;
 }
 
-/// How many threads want the same bank when a warp loads a word of each thread. Skewed rows of adjacent channels lie
+/// How many threads need the same bank when a warp loads a word of each thread. Skewed rows of adjacent channels lie
 /// apart by what a plane exceeds whole 16-byte vectors by.
 double bank_conflicts(const Facts& f, const Block& b) {
   if (f.channels_last) {

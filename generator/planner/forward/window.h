@@ -29,13 +29,13 @@ struct WindowFacts : FactsOf<Block> {
                                          static_cast<double>(planes);
 };
 
-/// Constants of the templates: zeros behind rows and images in a sequence, the first position, and how many there are
+/// Constants of the templates: zeros after rows and images in a sequence, the first position, and how many there are
 /// beyond the input.
 struct Reach {
   std::int64_t gap_h = 0, gap_w = 0, first_h = 0, first_w = 0, beyond_h = 0, beyond_w = 0;
 };
 
-/// Whether all positions of an image and the gap behind it are of a known number, and all outputs have the same taps.
+/// Whether all positions of an image and the gap after it are of a known number, and all outputs have the same taps.
 [[nodiscard]] inline bool can_be_flat(const LayerFacts& f, const Reach& reach) {
   const Size &rows = f.rows.extent, &columns = f.columns.extent;
   const bool one_row = rows && *rows + reach.gap_h == 1;

@@ -111,7 +111,7 @@ std::set<std::int64_t> block_n_sizes(const Facts& f, std::int64_t block_m) {
 }
 
 Result<void> check_whole_vectors(std::string_view name, std::int64_t channels) {
-  return require(channels % 8 == 0, "{} {} channels; tensor copies and stores want whole 16 bytes, multiples of 8",
+  return require(channels % 8 == 0, "{} {} channels; tensor copies and stores need whole 16 bytes, multiples of 8",
                  channels, name);
 }
 
@@ -122,7 +122,7 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static Checks checks(const Layer& layer) {
     const std::int64_t stride =
         std::max({layer.axes[kDepth].stride, layer.axes[kHeight].stride, layer.axes[kWidth].stride});
-    return {require(layer.layout == Layout::kNhwc, "NCHW; tensor copies of a pixel's channels want channels last"),
+    return {require(layer.layout == Layout::kNhwc, "NCHW; tensor copies of a pixel's channels need channels last"),
             check_one_group(layer),
             check_whole_vectors("input", layer.in_channels),
             check_whole_vectors("output", layer.out_channels),

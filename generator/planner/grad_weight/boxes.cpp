@@ -109,7 +109,7 @@ Result<void> check_boxes(const Layer& layer) {
   for (const auto& [name, channels] :
        {std::pair{"input", layer.in_channels / layer.groups}, std::pair{"output", layer.out_channels / layer.groups}}) {
     if (channels % kPack != 0) {
-      return fail(fmt::format("{} {} channels{}; tensor copies want whole 16 bytes, multiples of 8", channels, name,
+      return fail(fmt::format("{} {} channels{}; tensor copies need whole 16 bytes, multiples of 8", channels, name,
                               layer.groups > 1 ? " of a group" : ""));
     }
   }
@@ -141,13 +141,13 @@ std::int64_t bytes_of_copies(const Layer& layer) {
 
 Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::int64_t most) {
   if (!bytes_of_tensors(layer)) {
-    return fail(fmt::format("{} of a size that the layer leaves open; copies to channels last want to know it", what));
+    return fail(fmt::format("{} of a size that the layer leaves open; copies to channels last need it", what));
   }
   const std::int64_t bytes = bytes_of_copies(layer);
   if (bytes == 0) {
     return fail(fmt::format("{} without an element to copy to channels last", what));
   }
-  // Beside the copies of chunks there are sums to add to: an eighth of the workspace.
+  // Besides the copies of chunks there are sums to add to: an eighth of the workspace.
   const std::int64_t most_bytes = most == 1 ? kMostPartialBytes : kMostPartialBytes / 8 * 7;
   Chunks chunks;
   for (std::int64_t number = 1; number <= most; ++number) {
@@ -158,7 +158,7 @@ Result<Chunks> chunks_of_copies(const Layer& layer, std::string_view what, std::
     }
   }
   return fail(fmt::format(
-      "{}, of which copies to channels last take {:.0f} MiB{}; at most {}", what,
+      "{}: copies to channels last take {:.0f} MiB{}; at most {}", what,
       static_cast<double>(bytes / *layer.batch * chunks.images) / (1 << 20),
       most == 1 ? "" : fmt::format(" for {} image{} at a time", chunks.images, chunks.images == 1 ? "" : "s"),
       most_bytes >> 20));

@@ -13,14 +13,14 @@
 
 namespace convtgen::grad_weight {
 
-/// The constants that are wanted of it, beside those of each template. A template's own follow.
+/// The constants that are wanted of it, besides those of each template. A template's own follow.
 CONVTGEN_MORE_CONSTANTS(BoxConstant, kBoxNames, kConstantCount, kInBox, kOutBox, kInBoxes, kOutBoxes, kPlanes,
                         kInputPitch, kInputRows, kInputPixels, kWindowPitch, kWindowRows, kPlanePixels, kCopiedBytes,
                         kCopySide, kCopySharedBytes, kInputCopyColumns, kWindowCopyColumns);
 
 inline constexpr std::int64_t kIssueLag = 2;  // stages from a stage's last read to its next copies
 
-/// Those that multiply, of which one thread issues the copies.
+/// Warpgroups that multiply; one of their threads issues the copies.
 [[nodiscard]] std::vector<Block> box_warpgroups(const Facts& f, Block b);
 /// Stages of parts of rows, of whole rows, and of whole images.
 [[nodiscard]] std::vector<Block> box_positions(const Facts& f, Block b);
@@ -56,7 +56,7 @@ struct CopyKernel {
   std::string_view function, suffix;
   std::array<std::string_view, 2> regions = {}, words = {};  // that have the copies, of x and of grad_y
 };
-/// Adds it before the kernels that are there, the first of which multiplies: both again for each chunk, as
+/// Adds it before the launch's kernels. The first of these multiplies; both are repeated for each chunk, as
 /// "first_image" says. Tensor maps are then of the copies.
 void add_copies(LaunchPlan& launch, const Facts& f, const Block& b, const CopyKernel& kernel, const Chunks& chunks);
 

@@ -60,7 +60,7 @@ struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames> {
                                                  : kMostPositions);
   }
   /// Whether a thread has registers for its accumulators and fragments. The assembler counts those that each thread has
-  /// when the block starts, 168 of 384 threads and 128 of 512. Beside accumulators and fragments it wants 20, or 32
+  /// when the block starts, 168 of 384 threads and 128 of 512. Besides accumulators and fragments it needs 20, or 32
   /// where the template issues products one by one. With split values there are two sets of accumulators, totals, a
   /// step's A fragments of both parts, and 48 for the rest.
   static bool fits_registers(const Facts& f, const Block& b, Constants& c) {

@@ -44,7 +44,7 @@ std::optional<std::int64_t> all_rows(const Layer& layer) {
   return *planes * *rows;
 }
 
-/// Rows of a plane and planes, as tensor maps count them. A copy is of one plane, never of one behind the last: maps of
+/// Rows of a plane and planes, as tensor maps count them. A copy is of one plane, never past the last: maps of
 /// volumes of an open size may have more than there are, as many as positions.
 std::array<Amount, 2> rows_and_planes(const Facts& f, const Block& b) {
   if (b.flat) {
@@ -91,7 +91,7 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
   static Checks checks(const Layer& layer) {
     return {check_dense_pixels(layer), check_patches(layer),
             require(layer.in_channels % kChannelMultiple == 0 && layer.out_channels % kChannelMultiple == 0,
-                    "{} input and {} output channels; tensor copies want whole 16 bytes, multiples of {}",
+                    "{} input and {} output channels; tensor copies need whole 16 bytes, multiples of {}",
                     layer.in_channels, layer.out_channels, kChannelMultiple)};
   }
   static constexpr double CostFactors::* kMeasured = &CostFactors::grad_weight_patch_measured;
@@ -101,7 +101,7 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
     const bool parts_plane = f.layer.axes[kDepth].kernel > 1 && f.rows.kernel % only.taps_h != 0;
     return std::vector<Block>(parts_plane ? 0 : 1, only);
   }
-  /// Whole rows and parts of them. Behind them a stage has zeros, at most an eighth of it.
+  /// Whole rows and parts of them. After them a stage has zeros, at most an eighth of it.
   static std::vector<Block> positions(const Facts& f, Block tile) {
     const std::int64_t width = f.sizes.extents[kWidth], k = f.of(tile)[kInstructionK];
     std::vector<std::int64_t> columns = {8, k, 2 * k, 3 * k, 4 * k, 5 * k, 8 * k};

@@ -19,8 +19,7 @@ namespace planners::grad_weight_pixels {
 using namespace convtgen::grad_weight;
 
 constexpr std::array kModes = {Compute::kF16, Compute::kBf16, Compute::kF32x3};
-constexpr std::int64_t kMostChunks =
-    3;  // of the batch where values are split, for each of which there are two launches
+constexpr std::int64_t kMostChunks = 3;  // of the batch where values are split; two launches each
 
 inline constexpr auto kMembers =
     joined(kCommonMembers,

@@ -34,7 +34,7 @@ CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kBoxRows, kInput
                         kPairedTaps, kSumsRows, kBiasParts, kRowSums, kFlat);
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
-/// Rows of all positions, of which a stage has tile_rows.
+/// Rows of all positions; a stage has tile_rows.
 std::int64_t rows_of_positions(const Facts& f, Block b) {
   return b.rows_in_columns ? output_extent(f.rows, f.sizes.extents[kHeight]) : f.sizes.extents[kHeight];
 }

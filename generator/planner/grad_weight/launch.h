@@ -8,7 +8,7 @@
 
 namespace convtgen {
 
-/// Bytes that the sums of slices, and what blocks keep in memory beside them, may take beyond the result.
+/// Bytes that the sums of slices, and what blocks keep in memory besides them, may take beyond the result.
 inline constexpr std::int64_t kMostPartialBytes = std::int64_t{64} << 20;
 
 /// What such a template adds up after its products.

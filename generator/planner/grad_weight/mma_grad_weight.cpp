@@ -36,7 +36,7 @@ constexpr std::int64_t kMostKept = 8;             // fragments of x that a strip
 constexpr std::int64_t kMostBatchWords = 48;      // of a thread, on their way through registers
 constexpr std::int64_t kMostPositions = 256;      // of a stage
 constexpr std::int64_t kLeastSteps = 4;           // products of positions of a stage
-constexpr std::int64_t kOtherRegisters = 44;      // of a thread, beside accumulators and what it loads
+constexpr std::int64_t kOtherRegisters = 44;      // of a thread, besides accumulators and what it loads
 constexpr std::int64_t kMostSplitOfTuring = 256;  // where products have half the terms; with more ptxas spills
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
@@ -121,7 +121,7 @@ bool choose_blocks(const Facts& f, Block& b) {
   return true;
 }
 
-/// As many stages as fit beside as many blocks of an SM as registers allow, and at least two.
+/// As many stages as fit with as many blocks of an SM as registers allow, and at least two.
 bool choose_stages(const Facts& f, Block& b) {
   Block best;
   std::int64_t most = 0;
@@ -340,7 +340,7 @@ void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) 
   }
 }
 
-/// The blocks whose stages come as those of `first`: large ones, or if there are none any.
+/// The blocks whose stages come as those of `first`: large ones, or any if no large one fits.
 std::vector<Block> blocks_from(const Facts& f, const Block& first) {
   std::vector<Block> out;
   for (const bool is_large : {true, false}) {
@@ -365,7 +365,7 @@ std::vector<Block> blocks_from(const Facts& f, const Block& first) {
 Result<void> check_volume_channels(const Layer& layer) {
   const std::int64_t least = std::min(layer.in_channels, layer.out_channels) / layer.groups;
   return require(layer.groups == 1 || least >= kLeastOfVolumes,
-                 "groups of {} channels; of volumes tensor cores want {}", least, kLeastOfVolumes);
+                 "groups of {} channels; of volumes tensor cores need {}", least, kLeastOfVolumes);
 }
 
 struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {

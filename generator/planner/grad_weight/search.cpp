@@ -26,7 +26,7 @@ bool fits_shared(const Facts& f, const Block& b) {
   return f.of(b)[kSharedBytes] <= f.target.max_shared_bytes && f.of(b)[kStoredColumns] >= 8;
 }
 
-/// As many stages as fit; false where too few do. Rows on their way from memory want more than those that are turned.
+/// As many stages as fit; false where too few do. Rows on their way from memory need more than those that are turned.
 bool choose_stages(const Traits& of, const Facts& f, Block& b) {
   if (b.row_stages > 0) {
     for (const auto& [stages, least_rows] : {std::pair{3, 3}, std::pair{2, 1}}) {

@@ -118,7 +118,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
 
   /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
   static std::int64_t copied_bytes(const Layer&) { return 0; }
-  /// Beside its stages and its outputs: another kernel reads grad_y once more for the bias.
+  /// More than its stages and its outputs take: another kernel reads grad_y once more for the bias.
   static double more_seconds(const Facts& f, const Block&, Constants&) { return bias_seconds(f); }
   static constexpr double CostFactors::* kMeasured = &CostFactors::grad_weight_measured;
   /// Why even the smallest block's stage is beyond the limits, in words.

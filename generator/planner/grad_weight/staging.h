@@ -27,14 +27,14 @@ CONVTGEN_MORE_CONSTANTS(RowConstant, kRowNames, kConstantCount, kInputPeriod, kW
                         kRowsOfSlot, kCopies, kTurnedBlocks, kTurnedStrips, kCopiedBytes);
 /// Whether tensor copies bring the rows of a block's stage.
 [[nodiscard]] bool fits_rows(const Facts& f, const Block& b);
-/// Adds the tensor maps of x and grad_y, of which rows are copied, and the batch up to which copies find them; nothing
+/// Adds the tensor maps that copy rows of x and grad_y, and the batch up to which copies find them; nothing
 /// where rows are loaded to registers. The launch's first kernel has the copies.
 void add_row_copies(LaunchPlan& launch, const Facts& f, const Block& b);
 
 /// What threads do to bring a stage: batches of loads to registers, or turns of the rows that copies bring.
 struct Bringing {
   double batches = 0;             // of a thread
-  double batch_instructions = 0;  // of a thread, beside those of each batch
+  double batch_instructions = 0;  // of a thread, besides those of each batch
   double elements = 0;            // that all threads load
   double turn_instructions = 0;   // of a warp, for a block of eight positions by eight channels
 };
@@ -43,7 +43,7 @@ struct Bringing {
 struct Brought {
   double instructions = 0;  // of a scheduler's warps
   double l2_bytes = 0;
-  double shared_bytes = 0;  // written and read beside the stage's own
+  double shared_bytes = 0;  // written and read besides the stage's own
   double cycles = 0;
 };
 [[nodiscard]] Brought brought_by_threads(const Facts& f, const Block& b, const Bringing& bringing);

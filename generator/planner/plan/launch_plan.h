@@ -59,11 +59,11 @@ void align(LaunchPlan& launch, Role role, std::int64_t alignment);
 /// The numbers of a grid whose blocks tile the outputs.
 struct TileGrid {
   std::int64_t stride_h = 1, stride_w = 1;           // the layer's
-  std::int64_t beyond_rows = 0, beyond_columns = 0;  // inputs that a tile counts behind the last, beside tile_rows
+  std::int64_t beyond_rows = 0, beyond_columns = 0;  // input rows and columns read past the tile (its halo)
   std::int64_t tile_rows = 1, tile_columns = 1;      // outputs that a block makes
   std::int64_t tile_images = 1;                      // whose outputs of that rectangle it makes
   std::int64_t blocks_per_tile = 1;                  // for all channels and phases of a tile of one image
-  std::int64_t most_tiles = 0;                       // that have blocks at a time, which go on to others; 0: all have
+  std::int64_t most_tiles = 0;                       // tiles in flight; blocks go on to the rest; 0: a block per tile
 
   [[nodiscard]] Grid grid() const;
 };

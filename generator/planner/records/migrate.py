@@ -142,7 +142,7 @@ def migrate(text):
 
 
 def write(path, text):
-    """Beside its place, and then renamed, so that a file is never half written."""
+    """Written next to its place, and then renamed, so that a file is never half written."""
     descriptor, staged = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)))
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:

@@ -21,7 +21,7 @@ bool prefer_recorded(std::vector<Plan>& plans, const TuningRecord& record, Recor
 /// The files that ship, as they stand.
 [[nodiscard]] std::vector<std::string_view> shipped_files();
 
-/// That of the target's chip, else the first in these files: chips of one architecture want much the same plans.
+/// That of the target's chip, else the first in these files: chips of one architecture need much the same plans.
 [[nodiscard]] std::optional<TuningRecord> shipped_record(const Problem& problem);
 
 }  // namespace convtgen

@@ -48,8 +48,8 @@ struct TuningRecord {
 
 /// On one line. The same record gives the same bytes.
 [[nodiscard]] std::string print_record(const TuningRecord& record);
-/// Errors: no JSON, a member that is missing or of another type, a layer that is none or not in canonical form, another
-/// version of the format, a direction or a template that is none.
+/// Errors: no JSON, a member that is missing or of another type, an invalid layer or one not in canonical form,
+/// another version of the format, an unknown direction or template.
 [[nodiscard]] Result<TuningRecord> parse_record(std::string_view text);
 /// The format that a text says it is a record of, whatever else it holds; nothing where it says none.
 [[nodiscard]] std::optional<int> record_format(std::string_view text);

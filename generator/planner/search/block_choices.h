@@ -97,7 +97,7 @@ class BlockChoices {
   }
 
   operator std::vector<Block>() && { return std::move(blocks_); }
-  /// Errors: there are none, for which these are the words.
+  /// Errors: no blocks, with these words.
   template <typename... Args>
   [[nodiscard]] Result<std::vector<Block>> or_fail(fmt::format_string<Args...> words, Args&&... args) && {
     return blocks_.empty() ? Result<std::vector<Block>>(fail(fmt::format(words, std::forward<Args>(args)...)))

@@ -37,9 +37,9 @@ Result<void> check_one_group_without_strides(const Layer& layer) {
 Result<void> check_group_channels(const Layer& layer, std::int64_t least_in, std::int64_t least_out) {
   const std::int64_t group_in = layer.in_channels / layer.groups, group_out = layer.out_channels / layer.groups;
   return first_error({require(layer.groups == 1 || group_in >= least_in,
-                              "groups of {} input channels; tensor cores want {}", group_in, least_in),
+                              "groups of {} input channels; tensor cores need {}", group_in, least_in),
                       require(layer.groups == 1 || group_out >= least_out,
-                              "groups of {} output channels; tensor cores want {}", group_out, least_out)});
+                              "groups of {} output channels; tensor cores need {}", group_out, least_out)});
 }
 
 Result<void> check_no_dilation(const Layer& layer) {

@@ -1,5 +1,5 @@
 // The names that a planner shares with its template, each written once: the parameters that are its block, and the
-// constants that it wants.
+// constants that it uses.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@
   inline constexpr std::array<std::string_view, kConstantCount> kConstants = { \
       CONVTGEN_FOR_EACH(CONVTGEN_STRING, __VA_ARGS__)}
 
-// CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kCount, kOwnBytes, ...): the same for those that stand behind the
+// CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kCount, kOwnBytes, ...): the same for those that come after the
 // `kCount` ones of another list.
 #define CONVTGEN_MORE_CONSTANTS(Enum, kNames, kCount, ...)                                    \
   enum Enum : std::size_t { Enum##Before = kCount - 1, __VA_ARGS__, Enum##Count };            \
@@ -68,7 +68,7 @@ namespace convtgen {
 template <typename Value>
 using MemberType = std::conditional_t<std::is_same_v<std::remove_const_t<Value>, bool>, bool, std::int64_t>;
 
-/// One list behind the other.
+/// One list after the other.
 template <typename T, std::size_t m, std::size_t n>
 [[nodiscard]] constexpr std::array<T, m + n> joined(const std::array<T, m>& first, const std::array<T, n>& second) {
   return [&]<std::size_t... i, std::size_t... k>(std::index_sequence<i...>, std::index_sequence<k...>) {

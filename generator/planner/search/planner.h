@@ -55,7 +55,7 @@ struct FactsOf : LayerFacts {
   FactsOf(LayerFacts facts, BlockConstants<Block> of_blocks)
       : LayerFacts(std::move(facts)), constants(std::move(of_blocks)) {}
 
-  /// The constants that the planner wants, of this block: until they are asked for of another one.
+  /// The planner's constants for this block; valid until the call for another block.
   [[nodiscard]] Constants& of(const Block& b) const { return constants.of(b); }
 
   mutable BlockConstants<Block> constants;  // a cache: holds the block at hand

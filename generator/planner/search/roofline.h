@@ -40,8 +40,8 @@ struct CallWork {
 /// Tensor-core cycles of one product of 64 positions x `columns` where two warpgroups keep an SM's tensor cores busy.
 [[nodiscard]] double product_cycles(const Target& target, std::int64_t columns);
 
-/// Waves of blocks that the SMs need: `tiles` times `blocks` blocks each, of which as many tiles run at a time as
-/// have all their blocks on the chip.
+/// Waves of blocks that the SMs need: `tiles` times `blocks` blocks each. As many tiles run at a time as have
+/// all their blocks on the chip.
 [[nodiscard]] std::int64_t waves_of(const Target& target, std::int64_t tiles, std::int64_t blocks);
 
 }  // namespace convtgen

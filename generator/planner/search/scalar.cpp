@@ -84,7 +84,7 @@ double scalar_seconds(const LayerFacts& f, const Grid& grid) {
   const auto blocks = grid.checked_blocks(quantities_of(f.shape));
   const double arithmetic = f.cost.flops / (f.factors.direct_reaches * f.target.f32_flops);
   const double memory = f.cost.bytes / f.target.bytes_per_second;
-  // The templates of wgmma were fitted beside times without it.
+  // The templates of wgmma were fitted to times without it.
   const double hidden_less = f.target.features.has(Feature::kWgmma) ? 0 : f.factors.hidden_less;
   return !f.misfit && blocks && *blocks > 0
              ? f.target.launch_seconds + std::max(arithmetic, memory) + hidden_less * std::min(arithmetic, memory)

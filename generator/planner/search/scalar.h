@@ -13,7 +13,7 @@ namespace convtgen {
 /// Bytes of what products are added in.
 [[nodiscard]] std::int64_t sum_bytes(const Layer& layer);
 
-/// Phases of an axis that have taps, and positions that taps read beside an output's own.
+/// Phases of an axis that have taps, and positions that taps read besides an output's own.
 [[nodiscard]] std::int64_t phases_with_taps(const Axis& axis);
 [[nodiscard]] std::int64_t offsets_of_taps(const Axis& axis);
 

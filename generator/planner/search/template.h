@@ -28,7 +28,7 @@ struct Template {
   std::optional<double> (*predict)(const Template& of, const Problem& problem, const Plan& plan,
                                    const InputSizes& sizes) = {};
 
-  /// Its plans for a problem of its direction, best first; at least one. Errors: why there is none, naming the property
+  /// Its plans for a problem of its direction, best first; at least one. Errors: why it has no plan, with the property
   /// of the layer and the limit.
   [[nodiscard]] Result<std::vector<Plan>> plans(const Problem& problem) const {
     return search(*this, problem, nullptr);

@@ -25,7 +25,7 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
 /// all.
 [[nodiscard]] Result<void> check_features(const Target& target, Features needs);
 
-/// Errors: those of check_features(), or the layer's compute mode is none of these; none: all are legal.
+/// Errors: those of check_features(), or the layer's compute mode is not among these; an empty list allows all.
 [[nodiscard]] Result<void> check_target_and_compute(const Problem& problem, Features needs,
                                                     std::span<const Compute> computes);
 
@@ -39,7 +39,7 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
 
 /// The template's parameter `type`, a WgmmaType (templates/device/printed.h), of products of elements of this type.
 [[nodiscard]] std::int64_t product_type(Dtype dtype);
-/// Parameters with those of such products, which are added in fp32, beside them; where values are split in two of f16,
+/// Parameters with those of such products, which are added in fp32, added; where values are split in two of f16,
 /// with the type of their sums alone.
 [[nodiscard]] Parameters with_product_types(Parameters parameters, const Layer& layer);
 

@@ -170,7 +170,7 @@ struct ThinPlanner : ScalarPlanner<F, kWanted> {
     }
   }
 
-  /// Seconds of so many threads' instructions, beside the memory's time. Blocks that end alone idle what is left.
+  /// Seconds of so many threads' instructions, which overlap with memory. Blocks that end alone idle what is left.
   static double call_time(const F& f, const Block& b, double threads, double instructions, double blocks) {
     const auto at_once = static_cast<double>(f.target.multiprocessors * b.blocks_per_sm);
     const double waves = blocks / at_once;

@@ -22,11 +22,11 @@ extern const Template kGradBias;
 /// All of them. The first of each direction takes every legal layer that its numbers can hold.
 [[nodiscard]] std::span<const Template> templates();
 
-/// Errors: there is none of that name; the message lists them.
+/// Errors: an unknown name; the message lists the known ones.
 [[nodiscard]] Result<const Template*> template_named(std::string_view name);
 
-/// The template of a plan. Throws std::invalid_argument, with the same message, where there is none: no planner makes
-/// such a plan.
+/// The template of a plan. Throws std::invalid_argument, with the same message, if its template is unknown: no planner
+/// makes such a plan.
 [[nodiscard]] const Template& template_of(const Plan& plan);
 
 }  // namespace convtgen

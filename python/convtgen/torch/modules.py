@@ -7,7 +7,7 @@ from . import functional, settings, tracing
 
 
 class _Convtgen:
-    """What these modules have beside torch's: the compute mode, the policy (policy.py), and a forward of their own."""
+    """What these modules have besides torch's: the compute mode, the policy (policy.py), and a forward of their own."""
 
     compute = None
     policy = "always"

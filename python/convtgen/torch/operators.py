@@ -1,8 +1,8 @@
 """The operators torch.ops.convtgen.*: what torch.compile, torch.export, tensor subclasses and dispatch modes see.
 
-conv_transpose has torch's arguments. It is made of torch's own convolution, or of the three operators behind it, one a
-direction, whose autograd is gradients.py's. So a compiler that traces it sees what runs. These three have few arguments,
-since each costs time in a call: `layer` is a text with the rest of them.
+conv_transpose has torch's arguments. It is made of torch's own convolution, or of three operators, one a direction,
+whose autograd is gradients.py's. So a compiler that traces it sees what runs. These three have few arguments, since each
+costs time in a call: `layer` is a text with the rest of them.
 
 In eager mode functional.py calls the kernels without operators, since one costs more than a launch.
 """
@@ -35,7 +35,7 @@ _OF_INPUT, _OF_WEIGHT = (True, False, False), (False, True, False)
 
 
 def as_arguments(parameters, compute=None, of_policy="always"):
-    """The arguments of conv_transpose behind the tensors: Parameters, a compute mode ("" for torch's switches), a policy."""
+    """The arguments of conv_transpose after the tensors: Parameters, a compute mode ("": torch's), a policy."""
     stride, padding, output_padding, dilation, groups = parameters  # torch.compile of 2.6 knows no slice of it
     return [list(stride), list(padding), list(output_padding), list(dilation), groups, compute or "", of_policy]
 

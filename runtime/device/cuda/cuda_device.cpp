@@ -422,7 +422,7 @@ Result<double> CudaDevice::time(std::span<const KernelLaunch> launches, int repe
   }
   std::vector<double> milliseconds;
   for (int i = 0; i < repeats; ++i) {
-    // The flush is still running when the launch is put behind it, so the time has no host in it.
+    // The flush is still running when the launch is enqueued after it, so the time has no host in it.
     Result<void> done = flush_l2();
     if (done) {
       done = context_->check(api.event_record(events.start, context_->stream()), "recording an event");

@@ -69,7 +69,7 @@ void Worker::access_registers(std::uintptr_t address, std::uint32_t bytes, bool 
   raise_if(note_registers(address, bytes, write, pc));
 }
 
-// Registers that a product reads or writes beside the thread are its own until the thread has waited.
+// Registers that a product in flight reads or writes are its own until the thread has waited.
 std::optional<Fault> Worker::note_registers(std::uintptr_t address, std::uint32_t bytes, bool write,
                                             std::uintptr_t pc) {
   ThreadState& state = machine_->threads[thread_];

@@ -112,7 +112,7 @@ Result<HostCompiler> find_host_compiler(const std::string& wanted, bool portable
   if (!wanted.empty()) {
     return try_compiler(wanted, portable);
   }
-  // Who names a compiler wants that one: another would make other libraries.
+  // A compiler that is named is the one to use: another would make other libraries.
   if (const char* cxx = std::getenv("CXX"); cxx != nullptr && *cxx != '\0') {
     auto compiler = try_compiler(cxx, portable);
     if (!compiler) {

@@ -81,7 +81,7 @@ void async_copy_wait(unsigned pending, void* /*pc*/) {
 }
 
 // The arrival takes effect after the copies issued so far, and releases their clocks.
-std::optional<Fault> arrive_behind(Worker& worker, void* barrier, std::uintptr_t pc) {
+std::optional<Fault> arrive_after(Worker& worker, void* barrier, std::uintptr_t pc) {
   Machine& machine = worker.machine();
   constexpr const char* kWhat = "async_copy_arrive";
   const std::uint32_t thread = worker.thread();
@@ -104,7 +104,7 @@ std::optional<Fault> arrive_behind(Worker& worker, void* barrier, std::uintptr_t
 
 void async_copy_arrive(void* barrier, void* pc) {
   Worker& worker = Worker::current();
-  worker.raise_if(arrive_behind(worker, barrier, address_of(pc)));
+  worker.raise_if(arrive_after(worker, barrier, address_of(pc)));
   worker.pause();
 }
 

@@ -62,7 +62,7 @@ Result<void> Fibers::reserve(std::size_t count) {
   for (std::size_t i = 0; i < more; ++i) {
     Fiber fiber;
     fiber.stack = mapping->data() + i * stride + page;
-    // Tops at different places of a page: equal ones would all want the same lines of the cache.
+    // Tops at different places of a page: equal ones would all use the same lines of the cache.
     fiber.top = fiber.stack + kStackBytes - i * 576 % 4096 / 64 * 64;
 #ifdef __SANITIZE_THREAD__
     fiber.sanitizer = __tsan_create_fiber(0);

@@ -55,13 +55,13 @@ class HostDevice : public Device {
 /// Errors: a negative number of workers. A missing compiler is an error of compile() only.
 [[nodiscard]] Result<std::unique_ptr<HostDevice>> open_host_device(HostOptions options = {});
 
-/// The file of the compiler that compile() runs. Errors: there is none.
+/// The file of the compiler that compile() runs. Errors: no compiler was found.
 [[nodiscard]] Result<std::string> host_compiler_path(const HostOptions& options = {});
 
 /// What the host device finds on this machine, for people.
 struct HostReport {
   std::string compiler;          // command and version, or empty
-  std::string compiler_problem;  // why there is none
+  std::string compiler_problem;  // why none was found
 };
 [[nodiscard]] HostReport inspect_host(const HostOptions& options = {});
 

@@ -38,7 +38,7 @@ std::uint64_t length_at(std::string_view bytes) {
   return length;
 }
 
-// A file in memory, or where there is none such, one without a name.
+// A file in memory, or where that is unsupported, one without a name.
 int anonymous_file() {
   const int file = memfd_create("convtgen-kernel", MFD_CLOEXEC);
   if (file >= 0) {

@@ -63,7 +63,7 @@ struct ThreadState {
   bool fenced = false;              // it has called wgmma_fence()
   std::uint64_t cluster_arrivals = 0;
   std::uint64_t cluster_waits = 0;
-  std::uint32_t copies = 0;  // agents; 0 where there are none yet
+  std::uint32_t copies = 0;  // agents; 0 before the first
   std::uint32_t stores = 0;
   std::uintptr_t last_store = 0;  // where it last issued one
 };

@@ -9,7 +9,7 @@
 namespace convtgen::host {
 
 /// The mbarrier at a place of the cluster's shared memory, for the current thread. `asynchronous`: copies will report
-/// to it, or another block uses it. Errors: there is none, or the thread can't know that it was made.
+/// to it, or another block uses it. Errors: no mbarrier is there, or the thread can't know that it was initialised.
 [[nodiscard]] std::optional<Fault> check_mbarrier(Worker& worker, const char* what, std::uint32_t place,
                                                   bool asynchronous, std::uintptr_t pc);
 

@@ -46,9 +46,9 @@ class Operations {
 
   /// Closes a group of the stream at a time of its own.
   void close_group(std::uint32_t stream, Time time);
-  /// The newest group that a wait for all groups except the `pending` newest covers; null if there is none.
+  /// The newest group that a wait for all groups except the `pending` newest covers; null without one.
   [[nodiscard]] const Stream::Group* newest_covered(std::uint32_t stream, std::uint32_t pending) const;
-  /// Makes the first `end` operations of the stream take effect, those that have not.
+  /// Makes the first `end` operations of the stream take effect, unless they have already.
   [[nodiscard]] std::optional<Fault> finish(std::uint32_t stream, std::uint64_t end);
 
   [[nodiscard]] bool idle() const { return count_ == 0; }

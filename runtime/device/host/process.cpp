@@ -53,7 +53,7 @@ LiveGroups& live_groups() {
   return *all;
 }
 
-/// mkdtemp(), of which remove_temporary_folders() knows.
+/// mkdtemp(), recorded for remove_temporary_folders().
 bool make_live_folder(std::string& path) {
   const std::lock_guard lock(live_folders().mutex);
   const bool made = mkdtemp(path.data()) != nullptr;

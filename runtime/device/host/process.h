@@ -24,7 +24,7 @@ void group_processes();
 /// Sends SIGTERM to all groups that are running. None begins afterwards: for a program that a signal is about to end.
 void end_processes();
 
-/// The file that run_process() starts by this name. Errors: there is none along PATH.
+/// The file that run_process() starts by this name. Errors: not found along PATH.
 [[nodiscard]] Result<std::string> path_of_program(const std::string& name);
 
 /// A new folder that only this user can enter, gone with the object. Those that
@@ -48,7 +48,7 @@ class TemporaryFolder {
   int held_ = -1;  // the descriptor of a locked file in it: while the lock is held the folder is in use
 };
 
-/// Removes the folders of all objects that there are: for a program that a signal is about to end.
+/// Removes the folders of all live objects: for a program that a signal is about to end.
 void remove_temporary_folders();
 
 /// Errors name the path and the system's reason.

@@ -25,7 +25,7 @@ constexpr std::uint32_t kWarpgroup = 128;
 constexpr std::uint32_t kRows = 16;          // of d, of a warp
 constexpr std::uint32_t kRowBytes = 32;      // of an operand, for the K of one instruction
 constexpr std::uint32_t kOperandChunk = 16;  // of an operand, which every layout leaves whole
-// Bits of a descriptor that no field has: behind those of the start and of both pitches, and before the swizzle.
+// Bits of a descriptor that no field has: after those of the start and of both pitches, and before the swizzle.
 constexpr std::uint64_t kNoField = 0x3ff1'c000'c000'c000;
 
 // What a lane brings to a product.

@@ -153,7 +153,7 @@ CONVTGEN_API convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* f
 CONVTGEN_API convtgen_status convtgen_layer_create(const convtgen_layer_fields* fields, convtgen_layer** layer);
 
 /** Makes a layer of text: one layer in its one-line form ("conv_transpose2d 64 -> 32; kernel 4; stride 2") where `name`
- * is NULL and the text begins so; else a whole layer file, of which the layer `name` is taken, or with NULL the only
+ * is NULL and the text begins so; else a whole layer file: its layer `name` is taken, or with NULL the only
  * one. Errors: CONVTGEN_INVALID_LAYER with all errors of the text, each with line, column, the line itself and a caret.
  */
 CONVTGEN_API convtgen_status convtgen_layer_parse(const char* text, const char* name, convtgen_layer** layer);
@@ -276,7 +276,7 @@ CONVTGEN_API convtgen_status convtgen_prepare_all(convtgen_device* device, const
 CONVTGEN_API convtgen_status convtgen_launch(convtgen_kernel* kernel, const convtgen_tensors* tensors,
                                              const convtgen_sizes* sizes, void* stream);
 
-/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep; where the kernel wants a workspace and gets
+/** convtgen_prepare() and convtgen_launch() in one, with no handle to keep; where the kernel needs a workspace and gets
  * none, the error names its bytes. In a capture the layer must have been prepared (CONVTGEN_NOT_PREPARED), and its
  * kernel then stays loaded as long as the device is open. */
 CONVTGEN_API convtgen_status convtgen_run(convtgen_device* device, const convtgen_layer* layer,
@@ -333,7 +333,7 @@ typedef struct convtgen_tune_options {
 } convtgen_tune_options;
 
 /** Measures the planner's best plans for a layer in calls of these sizes (NULL: the layer's own), each only after its
- * results were verified, and keeps their times in the store beside the kernels. From then on convtgen_prepare() makes
+ * results were verified, and keeps their times in the store with the kernels. From then on convtgen_prepare() makes
  * this kernel by the fastest, in every process and without compiling, except where it is prepared already. It takes
  * seconds to minutes, threads of its own that compile, and memory as convtgen_tune_memory() says; what was measured
  * before, by a tuning that was ended too, is not measured again. Not in a capture. `options` may be NULL, and
@@ -357,10 +357,10 @@ CONVTGEN_API convtgen_status convtgen_tune_memory(convtgen_device* device, const
 /** The most bytes of a key and of a choice, without the 0 at the end. */
 #define CONVTGEN_CHOICE_BYTES 65536
 
-/** Keeps what a program chose once, for example by measuring, for all processes of the user. The store has it, beside
- * the kernels. `*kept` is the choice under `key`. Where there is none, `choice` is kept, unless another process or
+/** Keeps what a program chose once, for example by measuring, for all processes of the user. The store has it, with
+ * the kernels. `*kept` is the choice under `key`. If it is missing, `choice` is kept, unless another process or
  * thread is first: `*kept` is then the other one's choice, so that all act alike. With `choice` NULL nothing is kept,
- * and `*kept` is "" where there is none. `*kept` is valid until this thread's next call of this function, whose
+ * and `*kept` is "" if it is missing. `*kept` is valid until this thread's next call of this function, whose
  * `choice` it may be. Each call reads a file.
  *
  * Both texts are the program's own, as "my_program 3; y = up(x) + b; 16x512x32x32; NVIDIA H200" and "fused". The key
@@ -381,7 +381,7 @@ typedef struct convtgen_counters {
   uint64_t prepared;  /**< kernels made ready */
   uint64_t reused;    /**< asked for again and ready */
   uint64_t hits;      /**< binaries that the store had */
-  uint64_t misses;    /**< those it had not */
+  uint64_t misses;    /**< those it lacked */
   uint64_t compiles;  /**< runs of NVRTC */
   uint64_t evicted;   /**< kernels that a device let go, being the least recently used */
   uint64_t loads;     /**< modules loaded, and host libraries */

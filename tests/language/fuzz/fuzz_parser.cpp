@@ -31,7 +31,7 @@ void check_places(const std::vector<Diagnostic>& diagnostics, std::string_view t
     const std::size_t width = widths[static_cast<std::size_t>(line) - 1];
     CONVTGEN_CHECK(diagnostic.column >= 1 && static_cast<std::size_t>(diagnostic.column) <= width + 1);
     CONVTGEN_CHECK(diagnostic.length >= 1);
-    // An error behind the last character is one column wide.
+    // An error after the last character is one column wide.
     const auto end = static_cast<std::size_t>(diagnostic.column) + static_cast<std::size_t>(diagnostic.length) - 1;
     CONVTGEN_CHECK(end <= width || (diagnostic.length == 1 && end == width + 1));
     CONVTGEN_CHECK(!diagnostic.message.empty());

@@ -80,7 +80,7 @@ __device__ __forceinline__ unsigned int cluster_rank() {
   return rank;
 }
 
-// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
+// Arrives at the cluster's barrier. What this thread wrote before is visible to threads after their cluster_wait().
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }

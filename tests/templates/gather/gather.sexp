@@ -1,5 +1,5 @@
 (program gather
-  (digest "62055479ae56990639fd3188eba494c14f5a3e9b1ea7ccd09aad821605bd5774")
+  (digest "951138fc1db78bff26283c7253b53d01c53cf5a8936257e3371264f7680e6412")
   (parameter int kernel_h 3)
   (parameter int kernel_w 3)
   (parameter int stride_h 2)
@@ -68,7 +68,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)

@@ -1,5 +1,5 @@
 (program two_columns
-  (digest "98d3851e25bda2cd9a78bdaf7104ca28ba9275649cdf1598aaf08663e12c2c8d")
+  (digest "c3e5d0eb8d562d80b00bdb3c2f94a84519d30b86538ba5e3539a88f3bfa111e7")
   (parameter int kernel_h 3)
   (parameter int kernel_w 3)
   (parameter int stride_h 2)
@@ -68,7 +68,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
