@@ -148,7 +148,7 @@ TEST(PlanTapGemm, AHalfOfARowIsTakenWhereTheOtherWouldBeZeros) {
 TEST(PlanTapGemm, SaysWhyNot) {
   constexpr std::pair<const char*, const char*> kRefused[] = {
       {"16 -> 16; kernel 3; stride 2; compute tf32; layout nhwc", "compute tf32; it takes f16, bf16"},
-      {"16 -> 16; kernel 3; stride 2; dtype f16", "NCHW; tensor copies of a pixel's channels want channels last"},
+      {"16 -> 16; kernel 3; stride 2; dtype f16", "NCHW; tensor copies of a pixel's channels need channels last"},
       {"16 -> 16; kernel 3; stride 2; groups 2; dtype f16; layout nhwc", "2 groups; it takes 1"},
       {"12 -> 16; kernel 3; stride 2; dtype f16; layout nhwc",
        "12 input channels; tensor copies and stores need whole 16 bytes, multiples of 8"},

@@ -143,7 +143,7 @@ TEST_P(ReasonsOfDirection, AreTrueOfRandomLayers) {
         EXPECT_GT(std::stod(numbers[1]), std::stod(numbers[2])) << refusal.reason;
         ++compared;
       } else if (std::regex_search(refusal.reason, numbers, most)) {
-        const bool is_least = refusal.reason.contains("want");
+        const bool is_least = refusal.reason.contains("need");
         EXPECT_EQ(std::stoll(numbers[1]) < std::stoll(numbers[2]), is_least) << refusal.reason;
         EXPECT_NE(numbers[1], numbers[2]) << refusal.reason;
         ++compared;
