@@ -3,7 +3,7 @@
 // Needs, above its line, P, the types Element and Sum, narrow() and kWeights.
 #pragma once
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     add_slices(const Sum* __restrict__ partial, const Sum* __restrict__ partial_bias,
                Element* __restrict__ grad_weight, Element* __restrict__ grad_bias) {

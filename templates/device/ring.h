@@ -43,7 +43,7 @@ __device__ inline int refill_parity(int i) {
   return (i / Parameters::stages - 1) % 2;
 }
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == Parameters::stages - 1 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;

@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "2c6bdc2bf1a8ad165ac184dd928ca63c603ba39af06392af5b6f7bf868217a52")
+  (digest "8104ba1054e1b25295c68eeda6f288a1b658f6888a90d18b9d6defc2912c5b22")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -529,7 +529,7 @@
     (return @6 sum))
   (file "device/add_slices.h")
   (function @7 kernel void add_slices
-    (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
+    (comment "Adds the slices in order: one thread for each weight, then one for each channel of the bias.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Sum))) partial)
     (argument (restrict (pointer (const Sum))) partial_bias)

@@ -5,7 +5,7 @@
 // low * high in another. Weights have a scale for each output channel. The scale of the input follows the maximum of an
 // image in a stage. The producers scan each stage for it before they split what they staged, in its place. Where a
 // stage needs another scale than those before it, and where accumulators have terms enough, they are promoted to fp32
-// totals and begun anew.
+// totals and zeroed.
 #include "device/barrier.h"
 #include "device/call_sizes.h"
 #include "device/grid.h"
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   unsigned long long* landed = empty + P::stages;     // of copies, before the producers process them
-  unsigned long long* resident = landed + P::stages;  // of the weights, where they are
+  unsigned long long* resident = landed + P::stages;  // of resident weights
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < P::stages; ++stage) {
       mbarrier_init(&full[stage], kProducers / 32 + (P::resident ? 0 : 1));
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     unsigned int parity = 1;
     Issued issued = {0, 0, 0, 0, 0};
     for (int index = first_tile; index < tiles || (kDrains && issued.stages > 0); index += next_tile) {
-      const bool drains = kDrains && index >= tiles;  // processes what is left, here because warps synchronise there
+      const bool drains = kDrains && index >= tiles;  // processes the stages that are left
       const Tile tile = tile_at(index, tiles_y, tiles_x);
       const Element* image =
           x + (tile.image * in_image + first_in * (P::channels_last ? 1 : static_cast<long long>(in_h) * in_w));

@@ -9,7 +9,7 @@
 
 // ---- Epilogue ----
 
-// Adds the accumulators to the thread's totals, and begins anew. The first time the totals are new.
+// Adds the accumulators to the thread's totals, and zeroes them. The first time, it sets the totals.
 __device__ __forceinline__ void promote(Accumulators (&acc)[kOwnTiles], float* totals, bool is_first) {
 #pragma unroll
   for (int tile = 0; tile < kOwnTiles; ++tile) {

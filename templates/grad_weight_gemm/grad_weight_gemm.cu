@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       Accumulators high[kOwnTiles] = {};
       Accumulators low[kOwnTiles] = {};
-      Accumulators sums[kOwnTiles] = {};  // where they are not in shared memory
+      Accumulators sums[kOwnTiles] = {};  // totals, unless these are in shared memory
       float4* own_totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + thread;
       if (P::shared_totals) {
         clear_totals(own_totals);

@@ -346,7 +346,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
-  unsigned long long* resident = empty + P::stages;  // of the weights, where they are
+  unsigned long long* resident = empty + P::stages;  // of resident weights
   if (threadIdx.x == 0) {
     init_stages(full, empty, P::producers, kConsumers / kTeams / 32);
     if (P::resident) {

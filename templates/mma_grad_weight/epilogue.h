@@ -14,7 +14,7 @@ __device__ __forceinline__ float& acc_at(PartAccumulators& acc, const int i) {
             [i % 4];
 }
 
-// Adds the accumulators to the thread's totals in memory, and begins anew. The first time the totals are new.
+// Adds the accumulators to the thread's totals in memory, and zeroes them. The first time, it sets the totals.
 __device__ __forceinline__ void promote(PartAccumulators& acc, float* totals, bool is_first) {
 #pragma unroll
   for (int i = 0; i < kAccumulators; ++i) {

@@ -36,13 +36,13 @@ constexpr bool kTurned = P::weight_channels_last || kTaps == 1;
 // arranged. Boxes are 64 columns wide, or where the channels of a tap follow one another as wide as the block's
 // channels.
 constexpr int kBoxColumns = kTurned ? P::block_c : 64;
-constexpr int kRowBytes = kBoxColumns * kBytes;  // and their swizzle
+constexpr int kRowBytes = kBoxColumns * kBytes;  // and the width of their swizzle
 constexpr int kWeightBoxes = kColumns / kBoxColumns;
 constexpr int kWeightBoxBytes = P::block_k * kRowBytes;
 constexpr int kWeightBytes = kWeightBoxes * kWeightBoxBytes;
 
 // Pixels of a k-block as A operands: rows of input channels, for each pixel one.
-constexpr int kPixelBytes = P::block_k * kBytes;  // and their swizzle
+constexpr int kPixelBytes = P::block_k * kBytes;  // and the width of their swizzle
 constexpr int kStageBytes = kTilePixels * kPixelBytes;
 
 constexpr int kStagesOffset = kKBlocks * kWeightBytes;

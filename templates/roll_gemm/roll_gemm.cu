@@ -306,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int out_h = output_rows(in_h);
   const int out_w = output_columns(in_w);
   const int segments = (out_h + (P::rows - 1)) / P::rows;
-  const int image_strips = (out_w + (kStrip - 1)) / kStrip;  // where they are not of the sequence
+  const int image_strips = (out_w + (kStrip - 1)) / kStrip;  // of one image, unless images are a sequence
   const int strips = P::flat ? static_cast<int>((static_cast<long long>(batch) * kImagePitch + (kStrip - 1)) / kStrip)
                              : batch * image_strips;
   const int tiles = strips * segments;

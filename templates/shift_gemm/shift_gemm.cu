@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* stages = shared + kResidentBytes;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
-  unsigned long long* resident = empty + P::stages;  // of the weights, where they are
+  unsigned long long* resident = empty + P::stages;  // of resident weights
   unsigned long long* turn = resident + 1;           // of each warpgroup
   if (kSkewed) {
     // Initialises all stages: elements outside the image are loaded before they are made zero.
