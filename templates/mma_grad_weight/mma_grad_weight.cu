@@ -74,13 +74,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
-  // Signed divisions take more instructions and registers. ptxas spills split values without those of the lane.
+  // Unsigned divisions take fewer registers; split values spill with them.
   const int lane = kSplit ? thread % 32 : threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
+  const int warp = kSplit ? thread / 32 : threadIdx.x / 32;
   const int warp_k = warp % P::warps_k;
   const int warp_taps = warp / P::warps_k % P::warps_taps;
   const int warp_out = warp / (P::warps_k * P::warps_taps) % P::warps_out;
   const int warp_in = warp / (P::warps_k * P::warps_taps * P::warps_out);
+  const Places places = places_of(lane, warp_in, warp_out, warp_taps);
   float* own_totals = totals + block * kTotals + thread;
 
   // The tile whose pixels are found next, and the first image of that which is brought next.
