@@ -81,7 +81,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int warp_taps = warp / P::warps_k % P::warps_taps;
   const int warp_out = warp / (P::warps_k * P::warps_taps) % P::warps_out;
   const int warp_in = warp / (P::warps_k * P::warps_taps * P::warps_out);
-  const Places places = places_of(lane, warp_in, warp_out, warp_taps);
+  const bool sums_bias = P::sums_bias && target.first_in == 0 && kd >= P::padding_d && kd < P::padding_d + P::stride_d;
+  const Places places = places_of(lane, warp_in, warp_out, warp_taps, sums_bias);
   float* own_totals = totals + block * kTotals + thread;
 
   // The tile whose pixels are found next, and the first image of that which is brought next.
@@ -139,9 +140,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   Accumulators acc = {};
   PartAccumulators sums = {};  // fp32 totals of values that are split
   BiasTotals bias_totals = {};
-  // After the first stages, whose registers it would take.
-  const bool sums_bias = P::sums_bias && target.first_in == 0 && kd >= P::padding_d && kd < P::padding_d + P::stride_d;
-  const Places places = places_of(lane, warp_in, warp_out, warp_taps, sums_bias);
   int stage = 0;
 #pragma unroll 1
   for (int consumed = 0; consumed < count; ++consumed) {
