@@ -36,6 +36,7 @@ constexpr std::int64_t kMostKept = 8;             // fragments of x that a strip
 constexpr std::int64_t kMostBatchWords = 48;      // of a thread, on their way through registers
 constexpr std::int64_t kMostPositions = 256;      // of a stage
 constexpr std::int64_t kLeastSteps = 4;           // products of positions of a stage
+constexpr std::int64_t kMostRegisters = 255;      // of a thread
 constexpr std::int64_t kOtherRegisters = 44;      // of a thread, besides accumulators and what it loads
 constexpr std::int64_t kMostSplitOfTuring = 256;  // where products have half the terms; with more ptxas spills
 constexpr std::int64_t kMostBlocks = 4;           // of an SM, that are asked for
@@ -106,7 +107,7 @@ bool have_registers(const BlockNeeds& needs, std::int64_t blocks) {
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
   const BlockNeeds needs = {.threads = c[kThreads],
-                            .registers = std::min<std::int64_t>(255, registers_of(f, b, c)),
+                            .registers = std::min(kMostRegisters, registers_of(f, b, c)),
                             .shared_bytes = c[kSharedBytes]};
   if (splits(f) && !f.target.features.has(Feature::kCpAsync) && registers_of(f, b, c) > kMostSplitOfTuring) {
     return false;
@@ -234,7 +235,9 @@ struct Found {
     if (fits && can_sum_bias(f, tile)) {
       Block sums(tile);
       sums.sums_bias = true;
-      keep(f, sums);
+      if (registers_of(f, sums, f.of(sums)) <= kMostRegisters) {  // else ptxas spills
+        keep(f, sums);
+      }
     }
     return fits;
   }
