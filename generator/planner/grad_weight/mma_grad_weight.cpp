@@ -235,7 +235,8 @@ struct Found {
     if (fits && can_sum_bias(f, tile)) {
       Block sums(tile);
       sums.sums_bias = true;
-      if (registers_of(f, sums, f.of(sums)) <= kMostRegisters) {  // else ptxas spills
+      // Else ptxas spills. Of split values, whose accumulators are three, it does not.
+      if (splits(f) || registers_of(f, sums, f.of(sums)) <= kMostRegisters) {
         keep(f, sums);
       }
     }
