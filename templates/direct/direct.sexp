@@ -1,5 +1,5 @@
 (program direct
-  (digest "0205d1b0848a1ff5ac5995128bcbb67fff33ee242ef99ae14b98fc0dd29a234e")
+  (digest "2f36a6b3864316fe72c2c2be695413b2152ba5fc7b487b24e8144c8c55d24721")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -141,7 +141,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -848,7 +848,7 @@
                               (else
                                 (do @140 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) channels))))))))))))))))
     (blank @49)
-    (comment @159 "Behind the loop, so that no register keeps them through it.")
+    (comment @159 "After the loop, so that no register keeps them through it.")
     (declare @160 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
     (declare @161 (const int) m_y (+ (* tile_y kTileRows) row))
     (declare @162 (const int) m_x (+ (* tile_x kTileColumns) column))

@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "9156aed2552e121074fa6525120b481f13871158f33c935b5c09f5417879b3f1")
+  (digest "60414224a3979d97982b87d58b5483b3078de9ec155c95e3db85a97455f18229")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -125,7 +125,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "29c1da6dee1b92d779520573c3b3bac70f2e0224cf83664f77eee4359b994c44")
+  (digest "f4eb543b1caf2c8b01773cb6888d66dd1a5a0ba11b2bb744eb50ea3c4c0c4512")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -141,7 +141,7 @@
   (constant @33 int kTapStep (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
   (constant @34 int kTapRows (? (< kTapStep P::kernel_h) kTapStep P::kernel_h))
   (function @38 device int row_phase
-    (comment "The row phases by their taps: i = 0, 1, ... are those of kernel rows 0, 1, ..., which later ones repeat; behind the")
+    (comment "The row phases by their taps: i = 0, 1, ... are those of kernel rows 0, 1, ..., which later ones repeat; after the")
     (comment "first kTapRows come those without taps.")
     (attributes "inline")
     (argument int i)
@@ -166,7 +166,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -367,7 +367,7 @@
               (do @52 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))
   (constant @179 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
   (function @182 device int weight_place
-    (comment "Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.")
+    (comment "Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
@@ -517,7 +517,7 @@
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
   (function @230 device int skew_of
-    (comment "How many elements behind the start of a vector of 16 bytes this one lies.")
+    (comment "How many elements after the start of a 16-byte vector this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
@@ -554,7 +554,7 @@
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
   (record @264 Run
-    (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.")
+    (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
@@ -641,10 +641,10 @@
         (declare @6 (pointer Element) pixels (+ y (+ (* (+ (* (static_cast Offset (. place row)) out_w) first) P::out_channels) co)))
         (for @8 (pragma "unroll") (declare @8 int column 0) (< column P::columns_per_thread) (++ column)
           (for @10 (pragma "unroll") (declare @10 int phase 0) (< phase P::stride_w) (++ phase)
-            (declare @11 (const int) behind (+ (* column (* kColumnStep P::stride_w)) phase))
-            (if @12 (< (+ first behind) out_w)
+            (declare @11 (const int) offset (+ (* column (* kColumnStep P::stride_w)) phase))
+            (if @12 (< (+ first offset) out_w)
               (then
-                (declare @13 (pointer Element) to (+ pixels (* behind P::out_channels)))
+                (declare @13 (pointer Element) to (+ pixels (* offset P::out_channels)))
                 (declare @14 (array Sum P::channels_per_thread) values)
                 (for @16 (pragma "unroll") (declare @16 int channel 0) (< channel P::channels_per_thread) (++ channel)
                   (do @17 (= (at values channel) (call epilogue (at (at (at acc phase) channel) column) (? P::has_bias (call widen (at bias (+ co channel))) 0)))))
@@ -681,9 +681,9 @@
           (declare @15 (pointer Sum) to (+ buffer (? kJoined (+ (+ skew (* pixel P::out_channels)) of_warp) (? P::channels_last of_warp (+ (+ skew (* lane_c kRunSums)) pixel)))))
           (for @19 (pragma "unroll") (declare @19 int column 0) (< column P::columns_per_thread) (++ column)
             (for @21 (pragma "unroll") (declare @21 int phase 0) (< phase P::stride_w) (++ phase)
-              (declare @22 (const int) behind (+ (* column (* kColumnStep P::stride_w)) phase))
-              (declare @23 (const int) run (+ pixel behind))
-              (declare @24 (const int) at (? kJoined (* behind P::out_channels) (? P::channels_last (+ (* run kRunSums) (? kSkewed (% (+ skew (* run (% P::out_channels kVector))) kVector) 0)) behind)))
+              (declare @22 (const int) offset (+ (* column (* kColumnStep P::stride_w)) phase))
+              (declare @23 (const int) run (+ pixel offset))
+              (declare @24 (const int) at (? kJoined (* offset P::out_channels) (? P::channels_last (+ (* run kRunSums) (? kSkewed (% (+ skew (* run (% P::out_channels kVector))) kVector) 0)) offset)))
               (do @28 (= (at to at) (call epilogue (at (at (at acc phase) channel) column) bias_value)))))))
       (if @32 (|| (! P::channels_last) (== channel (- P::channels_per_thread 1)))
         (then
@@ -770,7 +770,7 @@
     (blank @72)
     (for @75 (pragma "unroll 1") (declare @75 int row warp_y) (< row P::tile_rows) (+= row P::warps_y)
       (for @77 (pragma "unroll 1") (declare @77 int i 0) (< i (? kFillsRows kTapRows P::stride_h)) (++ i)
-        (comment @78 "The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.")
+        (comment @78 "The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.")
         (do @79 (= (. place row) (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i))))
         (if @80 (< (. place row) out_h)
           (then

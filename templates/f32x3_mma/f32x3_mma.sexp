@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "c8be2c19b5a40fc2576a649129741fda336fb35d738248d83dcd0867f733f4ec")
+  (digest "f6d7fb146e1300070e3eda181980f9021ce8fcdb840a03696290630e56111a3e")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -376,7 +376,7 @@
     (return @1 (+ (* pixel kPixelPitch) (? (== (% kInterleave 2) 0) (* (/ pixel kInterleave) 16) 0))))
   (constant @108 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
   (function @112 device int first_row
-    (comment "The row and the column in the tile of its first position that a warp has, which is so many positions behind the")
+    (comment "The row and the column in the tile of its first position that a warp has, which is so many positions after the")
     (comment "first.")
     (attributes "__forceinline__")
     (argument int place)
@@ -552,7 +552,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -1161,7 +1161,7 @@
     (argument int half)
     (return @1 (? (call is_made phase) (at (at (at acc phase) (/ i 2)) (+ (* half 2) (% i 2))) 0)))
   (function @31 device void store_pixels
-    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind. {with place: `place` is the warp's first position in the block's tile, }`channel` the thread's first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
+    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth after these. {with place: `place` is the warp's first position in the block's tile, }`channel` the thread's first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "eb351fd1b457a85054be37cfeba85c924ed4063fbfb212561c286ee2e4f389a1")
+  (digest "00db0f984765ec0f01ddd7e8e7679c81a6c33d46e246d623d33b141809bc017a")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -58,7 +58,7 @@
   (primitive @17 acts void mbarrier_init (uses shared_address) "// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.\n__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {\n  asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(count) : \"memory\");\n}")
   (primitive @22 acts void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or in flight.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @27 acts void fence_mbarrier_init (uses) "// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.\n__device__ __forceinline__ void fence_mbarrier_init() {\n  asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}")
-  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
+  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @37 acts void mbarrier_arrive_expect (uses shared_address) "// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.\n__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {\n  asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" ::\"r\"(shared_address(at)), \"r\"(bytes) : \"memory\");\n}")
   (primitive @45 acts void mbarrier_expect (uses shared_address) "// Adds `bytes` to what the current phase expects, without arriving.\n__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @54 acts void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
@@ -237,14 +237,14 @@
   (primitive @195 acts void bulk_commit (uses) "// Closes a group: all stores of this thread since the last one.\n__device__ __forceinline__ void bulk_commit() {\n  asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}")
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
-  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
   (file "device/warpgroup.h")
   (primitive @16 acts void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @21 acts void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @26 acts void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  }\n  if (pending == 1) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
   (primitive @38 acts void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
   (primitive @43 acts void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @51 acts void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: behind the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
+  (primitive @51 acts void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: after the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_gemm.cu")
@@ -769,7 +769,7 @@
   (primitive @94 acts void matrix_store_x4_transposed (uses shared_address) "// Writes four matrices, transposed.\n__device__ __forceinline__ void matrix_store_x4_transposed(void* row, const unsigned int (&values)[4]) {\n  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};\" ::\"r\"(shared_address(row)),\n               \"r\"(values[0]), \"r\"(values[1]), \"r\"(values[2]), \"r\"(values[3])\n               : \"memory\");\n}")
   (file "grad_weight/matrices.h")
   (record @8 Position
-    (comment "A position of x or of the window, and whether anybody wants it.")
+    (comment "A position of x or of the window, and whether anybody reads it.")
     (field int at)
     (field bool is_wanted))
   (alias @12 Positions (array Position kLanePositions))
@@ -835,7 +835,7 @@
     (do @15 (= (* (reinterpret_cast (pointer uint4) (+ to low_offset))) (call make_uint4 (at low 0) (at low 1) (at low 2) (at low 3)))))
   (file "staging.h")
   (function @17 device void load_unit
-    (comment "Loads a unit: zeros where it is outside the image, and for channels that there are not. {with plane: `plane` is from a channel to the next one.}")
+    (comment "Loads a unit: zeros where it is outside the image, and for channels past the last. {with plane: `plane` is from a channel to the next one.}")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
     (argument (restrict (pointer (const Element))) from)
@@ -1044,7 +1044,7 @@
     (argument int i)
     (return @1 (% (- (/ i P::stages) 1) 2)))
   (function @47 device void next_stage
-    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (comment "Goes on to the next stage. The parity flips when the ring wraps around.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
@@ -1387,7 +1387,7 @@
         (if @4 (< thread kImages)
           (then
             (declare @5 (const int) image (+ (. tile image) thread)
-              (trail "behind the last one copies bring zeros"))
+              (trail "after the last one copies bring zeros"))
             (do @6 (call tensor_load_2d (+ slot (* thread kInputCopyPitch)) x_map barrier 0 (+ (* image P::in_channels) (. origin in))))
             (do @7 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* thread kWindowCopyPitch))) grad_y_map barrier (- kCopyElements) (+ (* image P::out_channels) (. origin out))))))
         (return @10)))
@@ -1426,12 +1426,13 @@
     (argument int lane)
     (argument (const int) position)
     (return @1 (? (! kByMatrices) (+ (% lane 4) (* position 4)) (? (== kWordElements 2) (% lane 8) (+ (/ (% lane 8) 2) (* (% lane 2) 4))))))
-  (record @93 Row
-    (comment "Where a row lies: its copy, and its first word behind the copy's, of the first channel; and how many columns it has.")
+  (record @94 Row
+    (comment "Where a row lies: its copy, and its first word, counted from the copy's, of the first channel; and how many columns")
+    (comment "it has.")
     (field (pointer (const "unsigned char")) copy)
     (field int begin)
     (field int columns))
-  (function @99 device Row input_row
+  (function @100 device Row input_row
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
     (argument int row)
@@ -1441,7 +1442,7 @@
         (return @3 (init (+ slot (* (/ row kImageRows) kInputCopyPitch)) (/ (* iy P::width) kWordElements) (? (|| (== kHaloH 0) (< iy P::height)) P::width 0)))))
     (declare @6 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) row))
     (return @7 (init (+ slot (* row (* kInputPeriod kInputCopyPitch))) (? kInputAligned 0 (call max skew 0)) (? (== skew kOutside) 0 P::width))))
-  (function @111 device Row window_row
+  (function @112 device Row window_row
     (comment "The same of a row of the window, whose first word is at this column.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
@@ -1457,7 +1458,7 @@
         (return @6 (init (+ (+ slot kWindowRowsOffset) (* (? exists image 0) kWindowCopyPitch)) (+ kCopyWords (call floor_div (+ (* (? exists oy 0) kOutWidth) first_column) kWordElements)) (? exists kOutWidth 0)))))
     (declare @10 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) (+ kInputRows row)))
     (return @11 (init (+ (+ slot kWindowRowsOffset) (* row (* kWindowPeriod kWindowCopyPitch))) (call max skew 0) (? (== skew kOutside) 0 kOutWidth))))
-  (function @128 device (pointer (const "unsigned char")) first_word
+  (function @129 device (pointer (const "unsigned char")) first_word
     (comment "The first word that a lane loads of a strip. {with step: A row of each next channel begins `step` words later than that of the one before, modulo those of a copy.}")
     (attributes "__forceinline__")
     (argument (reference (const Row)) row)
@@ -1471,7 +1472,7 @@
     (declare @3 (const int) channel (/ lane 4))
     (declare @4 (const int) begin (? (== period 1) (. row begin) (& (+ (. row begin) (* (% channel period) step)) (- kCopyWords 1))))
     (return @5 (+ (. row copy) (+ (+ (* (+ (* octet (/ kBlockChannels period)) (/ channel period)) row_bytes) (* (% channel period) copy_pitch)) (* (+ (+ begin (* block kBlockWords)) (% lane 4)) 4)))))
-  (function @138 device void load_strip
+  (function @139 device void load_strip
     (comment "Loads a lane's words of a strip, of so many octets and blocks.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1483,7 +1484,7 @@
       (for @5 (pragma "unroll") (declare @5 int octet 0) (< octet octets) (++ octet)
         (for @7 (pragma "unroll") (declare @7 int word 0) (< word kLaneWords) (++ word)
           (do @8 (= (at (at (at words block) octet) word) (* (reinterpret_cast (pointer (const Word)) (+ from (+ (* octet octet_pitch) (* (+ (* block kBlockWords) (* word 4)) 4)))))))))))
-  (function @154 device void keep_inside
+  (function @155 device void keep_inside
     (comment "Zeros in place of words that are not in a row of so many columns. The strip's first column is `first`.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1501,8 +1502,8 @@
               (then
                 (for @10 (pragma "unroll") (declare @10 int octet 0) (< octet octets) (++ octet)
                   (do @11 (= (at (at (at words block) octet) word) 0))))))))))
-  (function @174 device void turn_input
-    (comment "Writes the positions of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.")
+  (function @175 device void turn_input
+    (comment "Writes the positions of x of a stage: zeros past the end of the images and of a row. `first_column` is the tile's.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
     (argument (pointer "unsigned char") spare)
@@ -1527,8 +1528,8 @@
           (declare @21 (const int) element (+ (* (+ first_block block) kBlockColumns) (call element_of_lane lane i)))
           (do @22 (= (at positions i) (init (+ (* number kInputPitch) element) (|| (== (* (* kInputRowStrips kInputStripBlocks) kBlockColumns) kInputColumns) (< element kInputColumns))))))
         (do @26 (call store_input_block input spare (at words block) scales positions octet lane)))))
-  (function @208 device Position window_position
-    (comment "The position of the window of an element that is so far behind its first one: where the plane wants it, which is the only one that may, or this one. {with row: `row` is the first position of its row.} {with plane_h: `plane_h` is the first plane.}")
+  (function @209 device Position window_position
+    (comment "The position of the window of an element that is so far after its first one: where the plane needs it, which is the only one that may, or this one. {with row: `row` is the first position of its row.} {with plane_h: `plane_h` is the first plane.}")
     (attributes "__forceinline__")
     (argument int from_first)
     (argument (const int) block)
@@ -1545,8 +1546,8 @@
     (declare @7 (const int) column (? (== (% kBlockColumns P::stride_w) 0) (+ (static_cast int (/ first P::stride_w)) (- (* block (/ kBlockColumns P::stride_w)) kBias)) (- (static_cast int (/ element P::stride_w)) kBias)))
     (declare @10 (const bool) is_wanted (&& (&& (&& (>= column 0) (< column kPlaneColumns)) (< plane kPlanesW)) (|| is_only_plane (== (% element P::stride_w) 0))))
     (return @12 (init (+ (+ (* (+ plane_h plane) kPlanePixels) row) column) is_wanted)))
-  (function @226 device void turn_window
-    (comment "Writes the positions of grad_y of a stage: zeros where there is none. {with first_column: `first_column` is that of the window's first word{with skew: , `skew` elements before the taps' first}.} {with first_row: `first_row` is that of the taps' first.}")
+  (function @227 device void turn_window
+    (comment "Writes the positions of grad_y of a stage: zeros where no position is. {with first_column: `first_column` is that of the window's first word{with skew: , `skew` elements before the taps' first}.} {with first_row: `first_row` is that of the taps' first.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
     (argument (pointer "unsigned char") spare)
@@ -1558,7 +1559,7 @@
     (argument int lane)
     (declare_constexpr @2 int kStep (% (/ (* (% kOutHeight kCopyElements) kOutWidth) kWordElements) kCopyWords))
     (declare_constexpr @3 bool kOnlyPlane (|| (== P::dilation_w 1) (== kPlanesW 1))
-      (trail "at most one wants an element"))
+      (trail "at most one reads an element"))
     (for @5 (pragma "unroll 1") (declare @5 int strip warp) (< strip kWindowStrips) (+= strip kTurningWarps)
       (declare @6 (const int) first_block (* (% strip kWindowRowStrips) kWindowStripBlocks))
       (declare @7 (const int) octet (* (% (/ strip kWindowRowStrips) (/ kWindowOctets kWindowTogether)) kWindowTogether))
@@ -1575,8 +1576,8 @@
           (for @24 (pragma "unroll") (declare @24 int i 0) (< i kLanePositions) (++ i)
             (do @25 (= (at positions i) (call window_position (- (+ (* first_block kBlockColumns) (call element_of_lane lane i)) skew) block kOnlyPlane every (* (/ number kPlaneRows) kPlanesW) (* (% number kPlaneRows) kRowPitch)))))
           (do @29 (call store_window_block window spare (at words block) scales positions octet lane))))))
-  (section @261 "Stages")
-  (function @264 device void turn_stages
+  (section @262 "Stages")
+  (function @265 device void turn_stages
     (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -1601,7 +1602,7 @@
     (declare @14 (const int) skew (? (== P::taps_w P::kernel_w) kWindowSkew (& (. origin w) (- kWordElements 1))))
     (if @15 P::flat
       (then
-        (comment @16 "Nothing comes to the ends of whole rows and behind the last one, which products read.")
+        (comment @16 "Nothing comes to the ends of whole rows and after the last one, which products read.")
         (for @17 plain (declare @17 int i (* thread 16)) (< i kPipelineBytes) (+= i (* P::producers 16))
           (do @18 (= (* (reinterpret_cast (pointer uint4) (+ shared i))) (call make_uint4 0 0 0 0))))))
     (if @21 (== thread 0)
@@ -1708,7 +1709,7 @@
         (do @26 (= (at partial_bias (+ (+ (+ (* part P::out_channels) (* (. target group) kGroupOut)) (. target first_out)) thread)) sum)))))
   (file "products.h")
   (section @9 "Products")
-  (constant @11 int kOtherRegisters 36 (trail "of a thread, beside accumulators and fragments"))
+  (constant @11 int kOtherRegisters 36 (trail "of a thread, besides accumulators and fragments"))
   (constant @13 int kPixelBytes (? (== P::type kWgmmaTf32) 4 16) (trail "of a position in the window"))
   (constant @14 int kStepBytes (? (== P::type kWgmmaTf32) (* 2 kQuadPitch) 256) (trail "from the input of a step to the next"))
   (alias @17 Place int
@@ -1967,7 +1968,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -1998,7 +1999,7 @@
   (file "grad_weight/epilogue.h")
   (section @10 "Epilogue")
   (function @13 device void promote
-    (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
+    (comment "Adds the accumulators to the thread's totals, and zeroes them. The first time, it sets the totals.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (pointer float) totals)
@@ -2406,7 +2407,7 @@
     (return @6 sum))
   (file "device/add_slices.h")
   (function @7 kernel void add_slices
-    (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
+    (comment "Adds the slices in order: one thread for each weight, then one for each channel of the bias.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Sum))) partial)
     (argument (restrict (pointer (const Sum))) partial_bias)
@@ -2488,7 +2489,7 @@
             (declare @56 (array Accumulators kOwnTiles) high (init))
             (declare @57 (array Accumulators kOwnTiles) low (init))
             (declare @58 (array Accumulators kOwnTiles) sums (init)
-              (trail "where they are not in shared memory"))
+              (trail "totals, unless these are in shared memory"))
             (declare @59 (pointer float4) own_totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) thread))
             (if @60 P::shared_totals
               (then

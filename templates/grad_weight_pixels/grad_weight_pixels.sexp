@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "62418aae431fe4b218bdf5d66669b77d3d38e0c64153b54e5cb4161e14ddf120")
+  (digest "503054d847c99599b2fa40d79683c5f6d5462077c114ad10ca3c239556a55fcb")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -58,7 +58,7 @@
   (primitive @17 acts void mbarrier_init (uses shared_address) "// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.\n__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {\n  asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(count) : \"memory\");\n}")
   (primitive @22 acts void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or in flight.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @27 acts void fence_mbarrier_init (uses) "// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.\n__device__ __forceinline__ void fence_mbarrier_init() {\n  asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}")
-  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
+  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @37 acts void mbarrier_arrive_expect (uses shared_address) "// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.\n__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {\n  asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" ::\"r\"(shared_address(at)), \"r\"(bytes) : \"memory\");\n}")
   (primitive @45 acts void mbarrier_expect (uses shared_address) "// Adds `bytes` to what the current phase expects, without arriving.\n__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @54 acts void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
@@ -237,14 +237,14 @@
   (primitive @195 acts void bulk_commit (uses) "// Closes a group: all stores of this thread since the last one.\n__device__ __forceinline__ void bulk_commit() {\n  asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}")
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
-  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
   (file "device/warpgroup.h")
   (primitive @16 acts void wgmma_fence (uses) "// Orders earlier accesses of registers (accumulators, A) before the products that follow.\n__device__ __forceinline__ void wgmma_fence() {\n  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @21 acts void wgmma_commit (uses) "// Closes a group: all products of this warpgroup since the last one.\n__device__ __forceinline__ void wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}")
   (primitive @26 acts void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  }\n  if (pending == 1) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
   (primitive @38 acts void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
   (primitive @43 acts void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @51 acts void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: behind the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
+  (primitive @51 acts void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: after the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_pixels.cu")
@@ -683,7 +683,7 @@
     (argument int i)
     (return @1 (% (- (/ i P::stages) 1) 2)))
   (function @47 device void next_stage
-    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (comment "Goes on to the next stage. The parity flips when the ring wraps around.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
@@ -843,8 +843,8 @@
     (argument (reference (const Place)) place)
     (comment @2 "Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.")
     (declare @3 (const int) run (* (* (/ step kRunSteps) kWindowPitch) kOutSwizzle))
-    (declare @4 (const int) behind (+ (* (* (% step kRunSteps) kInstructionK) kOutSwizzle) (* part kWindowPartBytes)))
-    (do @5 (call matrix_load_x4_transposed fragment (+ (+ shared (call swizzled (+ (+ offset place) (+ kInputBytes run)))) behind))))
+    (declare @4 (const int) in_run (+ (* (* (% step kRunSteps) kInstructionK) kOutSwizzle) (* part kWindowPartBytes)))
+    (do @5 (call matrix_load_x4_transposed fragment (+ (+ shared (call swizzled (+ (+ offset place) (+ kInputBytes run)))) in_run))))
   (constant @40 int kInputMajor kWgmmaMajorMn)
   (function @41 device "unsigned long long" input_descriptor
     (attributes "__forceinline__")
@@ -856,7 +856,7 @@
     (return @1 (* (* step kInstructionK) kInSwizzle)))
   (file "products.h")
   (section @6 "Products")
-  (constant @8 int kOtherRegisters 36 (trail "of a thread, beside accumulators and fragments"))
+  (constant @8 int kOtherRegisters 36 (trail "of a thread, besides accumulators and fragments"))
   (file "grad_weight/multiply.h")
   (constant @20 int kThreadRegisters (? (> kThreads 384) 128 (? (> kThreads 256) 168 255)))
   (constant @21 bool kOneByOne (&& (> kOwnTiles 1) (> (+ (+ kAccumulators (* 8 kOwnTiles)) kOtherRegisters) kThreadRegisters)))
@@ -1069,7 +1069,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -1100,7 +1100,7 @@
   (file "grad_weight/epilogue.h")
   (section @10 "Epilogue")
   (function @13 device void promote
-    (comment "Adds the accumulators to the thread's totals, and begins anew. The first time there are none yet.")
+    (comment "Adds the accumulators to the thread's totals, and zeroes them. The first time, it sets the totals.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (pointer float) totals)
@@ -1375,7 +1375,7 @@
       (declare @19 (const int) plane (/ of_part kOutBoxes))
       (do @20 (call tensor_load_4d (+ stage (+ (+ kInputBytes (* part kWindowPartBytes)) (* of_part kPlaneBoxBytes))) grad_y_map barrier (+ (. source out) (+ (* part P::out_channels) (* (% of_part kOutBoxes) kOutBox))) (+ (+ (* column P::stride_w) (. source origin_w)) (* (% plane kPlanesW) P::dilation_w)) (+ (+ (* row P::stride_h) (. source origin_h)) (* (/ plane kPlanesW) P::dilation_h)) image))))
   (function @50 device void zero_tails
-    (comment "Zeros behind what copies bring to each of some boxes, which products read. No copy overwrites them.")
+    (comment "Zeros after what copies bring to each of some boxes, which products read. No copy overwrites them.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") boxes)
     (argument int count)
@@ -1406,7 +1406,7 @@
     (for @2 plain (declare @2 int issued 0) (< issued (call min count P::stages)) (++ issued)
       (do @3 (call copy_tile shared x_map grad_y_map full source issued))))
   (function @80 device void copy_next
-    (comment "One thread's copies for the stage that some stages before this one were consumed from: other warps may lag behind it.")
+    (comment "One thread's copies for the stage that some stages before this one were consumed from: other warps may be slower.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument (reference (const TensorMap)) x_map)
@@ -1452,7 +1452,7 @@
   (constant @16 int kCopyPitch (+ kCopySide (/ 4 (static_cast int (sizeof Element)))))
   (function @20 device void bring_tile
     (comment "Brings a tile of NCHW to shared memory, with zeros beyond so many images and beyond the channels. All of the block's")
-    (comment "threads share it, and wait for each other behind.")
+    (comment "threads share it, and wait for each other at its end.")
     (attributes "__forceinline__")
     (argument (pointer Element) tile)
     (argument (restrict (pointer (const Element))) from)
@@ -1519,7 +1519,7 @@
   (constant @16 int kSplitScalesOffset (? P::channels_last 0 (* (* 4 kCopySide) kCopyPitch)))
   (constant @17 int kSplitSharedBytes (+ kSplitScalesOffset (* 4 kCopySide)))
   (function @21 device void split_tile
-    (comment "`from` and `to` are a chunk's. It has so many images that are there. {with first_scanned: `first_scanned` is the place of the tensor's first channel among all that were scanned.}")
+    (comment "`from` and `to` are a chunk's. It has so many images of the batch. {with first_scanned: `first_scanned` is the place of the tensor's first channel among all that were scanned.}")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
     (argument (restrict (pointer "unsigned char")) to)
@@ -1791,7 +1791,7 @@
     (return @6 sum))
   (file "device/add_slices.h")
   (function @7 kernel void add_slices
-    (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
+    (comment "Adds the slices in order: one thread for each weight, then one for each channel of the bias.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Sum))) partial)
     (argument (restrict (pointer (const Sum))) partial_bias)
@@ -1855,7 +1855,7 @@
         (declare @36 (array Accumulators kOwnTiles) high (init))
         (declare @37 (array Accumulators kOwnTiles) low (init))
         (declare @38 (array Accumulators kOwnTiles) sums (init)
-          (trail "where they are not in shared memory"))
+          (trail "totals, unless these are in shared memory"))
         (declare @39 (pointer float4) own_totals (+ (reinterpret_cast (pointer float4) (+ shared kTotalsOffset)) thread))
         (if @40 P::shared_totals
           (then

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "e99e52184732cd7304cb5bbe6cb8af2eb2b00fc7761102fc324491c14a1295b9")
+  (digest "686969d514d2dd250dc532d47dab44edc6307b74a356e861d83e2a43c393d1bb")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -254,7 +254,7 @@
     (return @1 (+ (* pixel kPixelPitch) (? (== (% kInterleave 2) 0) (* (/ pixel kInterleave) 16) 0))))
   (constant @108 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
   (function @112 device int first_row
-    (comment "The row and the column in the tile of its first position that a warp has, which is so many positions behind the")
+    (comment "The row and the column in the tile of its first position that a warp has, which is so many positions after the")
     (comment "first.")
     (attributes "__forceinline__")
     (argument int place)
@@ -490,7 +490,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -1077,7 +1077,7 @@
     (argument int half)
     (return @1 (? (call is_made phase) (at (at (at acc phase) (/ i 2)) (+ (* half 2) (% i 2))) 0)))
   (function @31 device void store_pixels
-    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind. {with place: `place` is the warp's first position in the block's tile, }`channel` the thread's first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
+    (comment "Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth after these. {with place: `place` is the warp's first position in the block's tile, }`channel` the thread's first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)

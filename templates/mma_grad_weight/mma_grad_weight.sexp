@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "2ebb53b516676dd5c8c0c806c6accd0d8531b6dc37aa6ebd3b0556d62a38cd4a")
+  (digest "42ac9e5e9bc00be52d1b409636e6c6f16eb78164570f3c883e6cfaba5c1635a3")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -309,7 +309,7 @@
   (constant @37 int kStrips (/ kKSteps P::strip) (trail "of all warps that share the positions"))
   (constant @38 int kOwnStrips (/ kStrips P::warps_k))
   (constant @39 int kStripRows (? P::along_row 1 P::strip) (trail "from a strip to the next one below"))
-  (constant @40 int kStripColumns (* kPart kApart) (trail "and beside"))
+  (constant @40 int kStripColumns (* kPart kApart) (trail "and next to it"))
   (constant @41 int kColumnStrips (/ P::tile_columns kStripColumns))
   (constant @42 int kStripProducts (* (* (* P::strip kWarpTaps) kWarpInTiles) kWarpOutTiles) (trail "of a warp, which are written out"))
   (constant @46 int kInnerTaps (? P::along_row kWarpTapsW P::taps_h))
@@ -576,7 +576,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -797,14 +797,14 @@
     (declare @1 (const int) of_row (- (+ (* (static_cast int (% span kWindowRowSpans)) kWindowSpan) column) kSpanShift))
     (return @2 (&& (|| (|| (== kSpanShift 0) (== column 1)) (>= of_row 0)) (|| (|| (== (% (+ kSpannedColumns kSpanShift) 2) 0) (== column 0)) (< of_row kSpannedColumns)))))
   (record @71 Pixel
-    (comment "Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.")
-    (comment "A span's first pixel has the others beside it.")
+    (comment "Where a pixel lies: how many images after the first one of its tile, its row and column; and whether there is one.")
+    (comment "A span's first pixel has the others next to it.")
     (field int image)
     (field int row)
     (field int column)
     (field bool is_inside))
   (function @79 device int images_before
-    (comment "How many images behind the tile's first one a row is, counted from that image's first row.")
+    (comment "How many images after the tile's first one a row is, counted from that image's first row.")
     (attributes "__forceinline__")
     (argument int row)
     (argument (const int) in_h)
@@ -1073,7 +1073,7 @@
     (comment "A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits")
     (comment "that were loaded together the first position has both."))
   (function @332 device Word word_at
-    (comment "The word of an element that is there, or zero.")
+    (comment "The word of an element, zero if it is not there.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
     (argument bool is_there)
@@ -1083,7 +1083,7 @@
       (else
         (return @4 (? is_there (call bits_of (* from)) 0)))))
   (function @342 device void load_unit
-    (comment "Loads a unit's elements: zeros outside of the images and for channels that there are not. {with step: `step` is from a channel to the next one.}")
+    (comment "Loads a unit's elements: zeros outside of the images and for channels past the last. {with step: `step` is from a channel to the next one.}")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
     (argument (restrict (pointer (const Element))) from)
@@ -1411,7 +1411,7 @@
     (argument int column)
     (return @1 (&& (&& (== P::warps_taps 1) (== (% kWindowPitch 2) 0)) (== (% (/ (+ (* column P::dilation_w) kRowShift) 2) 2) 0))))
   (function @139 device void load_columns
-    (comment "Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.")
+    (comment "Loads two B fragments, one after the other: eight output channels each. A warp may have the first alone.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 4)) b)
     (argument (pointer (const "unsigned char")) from)
@@ -1707,7 +1707,7 @@
     (argument (const int) i)
     (return @1 (at (at (at (at acc (/ i (* (* kWarpInTiles kWarpOutTiles) 4))) (% (/ i (* kWarpOutTiles 4)) kWarpInTiles)) (% (/ i 4) kWarpOutTiles)) (% i 4))))
   (function @18 device void promote
-    (comment "Adds the accumulators to the thread's totals in memory, and begins anew. The first time there are none yet.")
+    (comment "Adds the accumulators to the thread's totals in memory, and zeroes them. The first time, it sets the totals.")
     (attributes "__forceinline__")
     (argument (reference PartAccumulators) acc)
     (argument (pointer float) totals)
@@ -2034,7 +2034,7 @@
     (return @6 sum))
   (file "device/add_slices.h")
   (function @7 kernel void add_slices
-    (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
+    (comment "Adds the slices in order: one thread for each weight, then one for each channel of the bias.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Sum))) partial)
     (argument (restrict (pointer (const Sum))) partial_bias)
@@ -2086,140 +2086,139 @@
     (blank @20)
     (declare @22 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @23 (const int) thread (. threadIdx x))
-    (comment @24 "Signed divisions take more instructions and registers. ptxas spills split values without those of the lane.")
+    (comment @24 "Unsigned divisions take fewer registers; split values spill with them.")
     (declare @25 (const int) lane (? kSplit (% thread 32) (% (. threadIdx x) 32)))
-    (declare @26 (const int) warp (/ (. threadIdx x) 32))
+    (declare @26 (const int) warp (? kSplit (/ thread 32) (/ (. threadIdx x) 32)))
     (declare @27 (const int) warp_k (% warp P::warps_k))
     (declare @28 (const int) warp_taps (% (/ warp P::warps_k) P::warps_taps))
     (declare @29 (const int) warp_out (% (/ warp (* P::warps_k P::warps_taps)) P::warps_out))
     (declare @30 (const int) warp_in (/ warp (* (* P::warps_k P::warps_taps) P::warps_out)))
-    (declare @31 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
-    (blank @31)
-    (comment @33 "The tile whose pixels are found next, and the first image of that which is brought next.")
-    (declare @34 Tile next)
-    (declare @35 int image 0)
-    (if @36 (> count 0)
+    (declare @31 (const bool) sums_bias (&& (&& (&& P::sums_bias (== (. target first_in) 0)) (>= kd P::padding_d)) (< kd (+ P::padding_d P::stride_d))))
+    (declare @32 (const Places) places (call places_of lane warp_in warp_out warp_taps sums_bias))
+    (declare @33 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
+    (blank @33)
+    (comment @35 "The tile whose pixels are found next, and the first image of that which is brought next.")
+    (declare @36 Tile next)
+    (declare @37 int image 0)
+    (if @38 (> count 0)
       (then
-        (do @37 (= next (call tile_at first_tile row_tiles in_h)))
-        (if @38 (! kDeep)
+        (do @39 (= next (call tile_at first_tile row_tiles in_h)))
+        (if @40 (! kDeep)
           (then
-            (do @39 (= image (. next image)))))
-        (do @41 (call find_pixels (+ shared kTableOffset) source next kd thread planes in_d in_h in_w out_d out_h out_w))
-        (do @42 (call move_on next row_tiles in_h))))
-    (declare @44 (pointer float) scales (reinterpret_cast (pointer float) (+ shared kScalesOffset)))
-    (if_constexpr @45 kSplit
+            (do @41 (= image (. next image)))))
+        (do @43 (call find_pixels (+ shared kTableOffset) source next kd thread planes in_d in_h in_w out_d out_h out_w))
+        (do @44 (call move_on next row_tiles in_h))))
+    (declare @46 (pointer float) scales (reinterpret_cast (pointer float) (+ shared kScalesOffset)))
+    (if_constexpr @47 kSplit
       (then
-        (do @46 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) thread))))
-    (declare @49 int issued 0)
-    (declare @50 Words words)
-    (comment @51 "The first stages. What goes through registers comes as a whole.")
-    (for @53 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
-      (do @54 (call __syncthreads)
+        (do @48 (call find_scales scales maxima (+ (* (. target group) kGroupIn) (. target first_in)) (- kGroupIn (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupOut (. target first_out)) thread))))
+    (declare @51 int issued 0)
+    (declare @52 Words words)
+    (comment @53 "The first stages. What goes through registers comes as a whole.")
+    (for @55 (pragma "unroll 1") none (< issued (- P::stages 1)) (++ issued)
+      (do @56 (call __syncthreads)
         (trail "the stage's pixels have been found"))
-      (if @55 (< issued count)
+      (if @57 (< issued count)
         (then
-          (declare @56 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
-          (if @57 (> P::copy_bytes 0)
+          (declare @58 (pointer "unsigned char") to (+ shared (* issued kStageBytes)))
+          (if @59 (> P::copy_bytes 0)
             (then
-              (for @59 (pragma "unroll 1") (declare @59 int part 0) (< part kCopyBatches) (++ part)
-                (do @60 (call copy_batch to source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w)))))
-          (if @63 kLoads
+              (for @61 (pragma "unroll 1") (declare @61 int part 0) (< part kCopyBatches) (++ part)
+                (do @62 (call copy_batch to source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w)))))
+          (if @65 kLoads
             (then
-              (for @65 (pragma "unroll 1") (declare @65 int part 0) (< part kLoadBatches) (++ part)
-                (do @66 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
-                (do @68 (call store_batch to words scales part thread)))))
-          (if @71 (< (+ issued 1) count)
+              (for @67 (pragma "unroll 1") (declare @67 int part 0) (< part kLoadBatches) (++ part)
+                (do @68 (call load_batch words source image (call table_of shared issued) part thread in_d in_h in_w out_d out_h out_w))
+                (do @70 (call store_batch to words scales part thread)))))
+          (if @73 (< (+ issued 1) count)
             (then
-              (if @72 (! kDeep)
+              (if @74 (! kDeep)
                 (then
-                  (do @73 (= image (. next image)))))
-              (do @75 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
-              (do @77 (call move_on next row_tiles in_h))))))
-      (if @80 (> P::copy_bytes 0)
+                  (do @75 (= image (. next image)))))
+              (do @77 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w))
+              (do @79 (call move_on next row_tiles in_h))))))
+      (if @82 (> P::copy_bytes 0)
         (then
-          (do @81 (call async_copy_commit)))))
-    (blank @53)
-    (declare @85 Accumulators acc (init))
-    (declare @86 PartAccumulators sums (init)
+          (do @83 (call async_copy_commit)))))
+    (blank @55)
+    (declare @87 Accumulators acc (init))
+    (declare @88 PartAccumulators sums (init)
       (trail "fp32 totals of values that are split"))
-    (declare @87 BiasTotals bias_totals (init))
-    (comment @88 "After the first stages, whose registers it would take.")
-    (declare @89 (const bool) sums_bias (&& (&& (&& P::sums_bias (== (. target first_in) 0)) (>= kd P::padding_d)) (< kd (+ P::padding_d P::stride_d))))
-    (declare @90 (const Places) places (call places_of lane warp_in warp_out warp_taps sums_bias))
-    (declare @91 int stage 0)
-    (for @93 (pragma "unroll 1") (declare @93 int consumed 0) (< consumed count) (++ consumed)
-      (declare @94 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
-      (declare @95 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
-      (if @96 (> P::copy_bytes 0)
+    (declare @89 BiasTotals bias_totals (init))
+    (declare @90 int stage 0)
+    (for @92 (pragma "unroll 1") (declare @92 int consumed 0) (< consumed count) (++ consumed)
+      (declare @93 (pointer (const "unsigned char")) from (+ shared (* stage kStageBytes)))
+      (declare @94 (pointer "unsigned char") to (+ shared (* (? (== stage 0) (- P::stages 1) (- stage 1)) kStageBytes)))
+      (if @95 (> P::copy_bytes 0)
         (then
-          (do @97 (call async_copy_wait (- P::stages 2)))
-          (if @98 (&& (== P::type kWgmmaTf32) (! kPlanar))
+          (do @96 (call async_copy_wait (- P::stages 2)))
+          (if @97 (&& (== P::type kWgmmaTf32) (! kPlanar))
             (then
-              (do @99 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
-      (comment @102 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
-      (do @103 (call __syncthreads))
-      (declare @104 (const bool) more (< issued count))
-      (for @106 (pragma "unroll 1") (declare @106 int strip 0) (< strip kOwnStrips) (++ strip)
-        (if @107 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
+              (do @98 (call round_stage (+ shared (* stage kStageBytes)) thread))))))
+      (comment @101 "The stage has come, all have read the one that is brought now, and its pixels have been found.")
+      (do @102 (call __syncthreads))
+      (declare @103 (const bool) more (< issued count))
+      (for @105 (pragma "unroll 1") (declare @105 int strip 0) (< strip kOwnStrips) (++ strip)
+        (if @106 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (< strip kLoadBatches)))
           (then
-            (do @108 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
-        (if @111 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
+            (do @107 (call load_batch words source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (if @110 (&& (&& (&& (> P::copy_bytes 0) (! kCopiesLast)) more) (< strip kCopyBatches))
           (then
-            (do @112 (call copy_batch to source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
-        (do @114 (call multiply_strip acc bias_totals from places (+ (* strip P::warps_k) warp_k)))
-        (if @115 (&& kCopiesLast more)
+            (do @111 (call copy_batch to source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (do @113 (call multiply_strip acc bias_totals from places (+ (* strip P::warps_k) warp_k)))
+        (if @114 (&& kCopiesLast more)
           (then
-            (do @116 (call copy_batch to source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
-        (comment @118 "Beside copies what was loaded before the first strip is written after the last one.")
-        (if @119 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
+            (do @115 (call copy_batch to source image (call table_of shared issued) strip thread in_d in_h in_w out_d out_h out_w))))
+        (comment @117 "With copies, what was loaded before the first strip is written after the last one.")
+        (if @118 (&& (&& kLoads more) (|| (== P::copy_bytes 0) (== strip (- kOwnStrips 1))))
           (then
-            (do @120 (call store_batch to words scales (? (== P::copy_bytes 0) strip 0) thread))))
-        (comment @122 "Warps find pixels after different strips, so that others multiply meanwhile.")
-        (if @123 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
+            (do @119 (call store_batch to words scales (? (== P::copy_bytes 0) strip 0) thread))))
+        (comment @121 "Warps find pixels after different strips, so that others multiply meanwhile.")
+        (if @122 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
           (then
-            (do @124 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
-      (if @128 (> P::copy_bytes 0)
+            (do @123 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
+      (if @127 (> P::copy_bytes 0)
         (then
-          (do @129 (call async_copy_commit))))
-      (if @131 more
+          (do @128 (call async_copy_commit))))
+      (if @130 more
         (then
-          (if @132 (! kDeep)
+          (if @131 (! kDeep)
             (then
-              (do @133 (= image (. next image)))))
-          (do @135 (call move_on next row_tiles in_h))
-          (do @136 (++ issued))))
-      (do @138 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if_constexpr @139 kSplit
+              (do @132 (= image (. next image)))))
+          (do @134 (call move_on next row_tiles in_h))
+          (do @135 (++ issued))))
+      (do @137 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if_constexpr @138 kSplit
         (then
-          (if @140 (== (% (+ consumed 1) kPromoteStages) 0)
+          (if @139 (== (% (+ consumed 1) kPromoteStages) 0)
             (then
-              (do @141 (call promote_high sums (at acc 0)))
-              (if @142 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
+              (do @140 (call promote_high sums (at acc 0)))
+              (if @141 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
                 (then
-                  (do @143 (call promote_low sums (at acc (- kParts 1)))))))))
+                  (do @142 (call promote_low sums (at acc (- kParts 1)))))))))
         (else
-          (if_constexpr @146 (> P::promote_stages 0)
+          (if_constexpr @145 (> P::promote_stages 0)
             (then
-              (if @147 (== (% (+ consumed 1) P::promote_stages) 0)
+              (if @146 (== (% (+ consumed 1) P::promote_stages) 0)
                 (then
-                  (do @148 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
-    (declare @152 (pointer float) results (reinterpret_cast (pointer float) shared))
-    (if_constexpr @153 kSplit
+                  (do @147 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
+    (declare @151 (pointer float) results (reinterpret_cast (pointer float) shared))
+    (if_constexpr @152 kSplit
       (then
-        (do @154 (call promote_high sums (at acc 0)))
-        (do @155 (call promote_low sums (at acc (- kParts 1))))
-        (do @156 (call unscale sums scales warp_in warp_out lane))
-        (if_constexpr @157 P::sums_bias
+        (do @153 (call promote_high sums (at acc 0)))
+        (do @154 (call promote_low sums (at acc (- kParts 1))))
+        (do @155 (call unscale sums scales warp_in warp_out lane))
+        (if_constexpr @156 P::sums_bias
           (then
-            (do @158 (call unscale_bias bias_totals scales warp_out lane))))
-        (do @160 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
+            (do @157 (call unscale_bias bias_totals scales warp_out lane))))
+        (do @159 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
       (else
-        (if @162 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+        (if @161 (&& (> P::promote_stages 0) (>= count P::promote_stages))
           (then
-            (do @163 (call add_totals (at acc 0) own_totals))))
-        (do @165 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
-    (if_constexpr @167 P::sums_bias
+            (do @162 (call add_totals (at acc 0) own_totals))))
+        (do @164 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
+    (if_constexpr @166 P::sums_bias
       (then
-        (if @168 (== (. target first_in) 0)
+        (if @167 (== (. target first_in) 0)
           (then
-            (do @169 (call store_bias bias_totals results target kd partial_bias warp_in warp_out (+ (* warp_k P::warps_taps) warp_taps) thread))))))))
+            (do @168 (call store_bias bias_totals results target kd partial_bias warp_in warp_out (+ (* warp_k P::warps_taps) warp_taps) thread))))))))

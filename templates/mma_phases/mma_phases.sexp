@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "b279e9747cd4e2a6002d94bc27c553f1fc31e938a7709cd16cc4fda6050ef3b2")
+  (digest "be0a6d10a849eab1ac3e9f0f04fd99cde9be5d05e16445620ff77fbb4bfbe6d2")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -45,7 +45,7 @@
   (primitive @17 acts void mbarrier_init (uses shared_address) "// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.\n__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {\n  asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(count) : \"memory\");\n}")
   (primitive @22 acts void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or in flight.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @27 acts void fence_mbarrier_init (uses) "// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.\n__device__ __forceinline__ void fence_mbarrier_init() {\n  asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}")
-  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
+  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @37 acts void mbarrier_arrive_expect (uses shared_address) "// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.\n__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {\n  asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" ::\"r\"(shared_address(at)), \"r\"(bytes) : \"memory\");\n}")
   (primitive @45 acts void mbarrier_expect (uses shared_address) "// Adds `bytes` to what the current phase expects, without arriving.\n__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @54 acts void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
@@ -98,7 +98,7 @@
     (argument int i)
     (return @1 (% (- (/ i P::stages) 1) 2)))
   (function @47 device void next_stage
-    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (comment "Goes on to the next stage. The parity flips when the ring wraps around.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
@@ -146,7 +146,7 @@
   (primitive @195 acts void bulk_commit (uses) "// Closes a group: all stores of this thread since the last one.\n__device__ __forceinline__ void bulk_commit() {\n  asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}")
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
-  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
   (file "device/warp.h")
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
@@ -452,7 +452,7 @@
         (do @8 (= (at (at (. rows words) i) (+ (* v 4) 2)) (. words z)))
         (do @9 (= (at (at (. rows words) i) (+ (* v 4) 3)) (. words w))))))
   (function @96 device void fragment_of
-    (comment "The B fragment of the positions that lie `at` behind the lanes' first ones.")
+    (comment "The B fragment of the positions that lie `at` after the lanes' first ones.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 2)) b)
     (argument (reference (const Rows)) rows)
@@ -467,7 +467,7 @@
           (do @8 (= (at b i) (? (== (% at 2) 0) (call low_halves first second) (call high_halves first second))))))))
   (file "forward_gemm/stage_tails.h")
   (function @10 device void zero_tails
-    (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
+    (comment "Puts zeros after what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument int first)
@@ -548,7 +548,7 @@
           (else
             (do @6 (call mma_k16_bf16 acc a b)))))))
   (function @56 device "unsigned int" bits_of_all
-    (comment "Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for")
+    (comment "Bits that exist when all products are done, so all that was loaded for them. An arrival alone does not wait for")
     (comment "loads, and a copy would overtake them.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -669,7 +669,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)

@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "88f49ee6e7a4a6585fd9709c5fdab1ff3207ae262b1baab5e574f6ffe0d8358c")
+  (digest "4faae429c9e8778fa64432dfb0a52f8e1f23f5c1367598918fda87ee696b58a2")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -443,7 +443,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -1024,7 +1024,7 @@
   (section @41 "Arranging")
   (file "arrange.h")
   (function @9 kernel void arrange_input
-    (comment "Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.")
+    (comment "Writes x, which is in nchw or split, with channels last; zeros after a group's channels.")
     (launch_bounds kArrangers)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const int))) exponents)
@@ -1170,7 +1170,7 @@
     (field "unsigned int" bits)
     (field int number))
   (function @147 device void find_taps
-    (comment "Writes the taps of a phase, and behind them one that reads nowhere.")
+    (comment "Writes the taps of a phase, and after them one that reads nowhere.")
     (attributes "__forceinline__")
     (argument (pointer Tap) taps)
     (argument int thread)
@@ -1521,7 +1521,7 @@
   (file "store_phases.h")
   (function @11 device void store_phases
     (comment "Stores a thread's outputs: of each position so many adjacent ones of a channel together. Columns before a row's first")
-    (comment "output, and behind its last one, are of no output: whole vectors, since rows begin and end with these. `stored` is")
+    (comment "output, and after its last one, are of no output: whole vectors, since rows begin and end with these. `stored` is")
     (comment "where each position's row begins, and `first_columns` its first phase's column; else it takes what store_outputs()")
     (comment "does.")
     (attributes "__forceinline__")

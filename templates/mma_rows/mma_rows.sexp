@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "54fad280674bd673ef6d6e15dddad7dbb984f59e486516c0da67837bc8b55862")
+  (digest "c91c7814023af7f747104a5190168e60754fe3acc4bacc08bf70c6e6eed80598")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -154,7 +154,7 @@
   (constant @33 int kTapStep (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
   (constant @34 int kTapRows (? (< kTapStep P::kernel_h) kTapStep P::kernel_h))
   (function @38 device int row_phase
-    (comment "The row phases by their taps: i = 0, 1, ... are those of kernel rows 0, 1, ..., which later ones repeat; behind the")
+    (comment "The row phases by their taps: i = 0, 1, ... are those of kernel rows 0, 1, ..., which later ones repeat; after the")
     (comment "first kTapRows come those without taps.")
     (attributes "inline")
     (argument int i)
@@ -179,7 +179,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -250,8 +250,8 @@
     (argument int kw)
     (return @1 (|| (== kw 0) (!= (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w) (call offset_of_tap (- kw 1) P::stride_w P::padding_w P::dilation_w)))))
   (function @75 constexpr bool pair_reads_anew
-    (comment "The same of the last unit's pairs of taps: the tap before is none of those that begin them where a run of such taps")
-    (comment "begins.")
+    (comment "The same for the last unit, which takes pairs of taps. Taps 0, 2 * kColumnStep, ... begin a run of pairs: the tap")
+    (comment "before begins none, so it shares no fragment.")
     (argument int kw)
     (return @1 (|| (== (% kw (* 2 kColumnStep)) 0) (call reads_anew kw))))
   (constant @81 int kPixels (* kStagedRows kStagedColumns))
@@ -635,7 +635,7 @@
       (declare @55 (const int) columns (- out_w first_column))
       (declare @56 (pointer (const "unsigned char")) x_lane (+ shared (* 16 (+ (+ (* row kStagedColumns) column) (% lane 16)))))
       (for @58 (pragma "unroll 1") (declare @58 int i 0) (< i P::stride_h) (++ i)
-        (comment @59 "The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.")
+        (comment @59 "The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.")
         (declare @60 (const int) y_row (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i)))
         (if @61 (&& (> columns 0) (< y_row out_h))
           (then

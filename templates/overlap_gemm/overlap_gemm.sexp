@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "92b73c2536a87579eb266b6c2858f2a206984748a72fe385370b39dc37764aa1")
+  (digest "349f046f34d82cf93acd99446000e6c33643738e91e5f672cea081784858beca")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -48,7 +48,7 @@
   (primitive @17 acts void mbarrier_init (uses shared_address) "// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.\n__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {\n  asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(count) : \"memory\");\n}")
   (primitive @22 acts void mbarrier_invalidate (uses shared_address) "// Ends the barrier's life; its bytes may be used for something else then. Nothing may be waiting or in flight.\n__device__ __forceinline__ void mbarrier_invalidate(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.inval.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @27 acts void fence_mbarrier_init (uses) "// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.\n__device__ __forceinline__ void fence_mbarrier_init() {\n  asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\");\n}")
-  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
+  (primitive @32 acts void mbarrier_arrive (uses shared_address) "// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).\n__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {\n  asm volatile(\"mbarrier.arrive.shared.b64 _, [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (primitive @37 acts void mbarrier_arrive_expect (uses shared_address) "// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.\n__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {\n  asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" ::\"r\"(shared_address(at)), \"r\"(bytes) : \"memory\");\n}")
   (primitive @45 acts void mbarrier_expect (uses shared_address) "// Adds `bytes` to what the current phase expects, without arriving.\n__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @54 acts void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
@@ -102,7 +102,7 @@
     (argument int i)
     (return @1 (% (- (/ i P::stages) 1) 2)))
   (function @47 device void next_stage
-    (comment "Goes on to the next stage; the parity changes when the ring begins anew.")
+    (comment "Goes on to the next stage. The parity flips when the ring wraps around.")
     (attributes "__forceinline__")
     (argument (reference int) stage)
     (argument (reference "unsigned int") parity)
@@ -150,7 +150,7 @@
   (primitive @195 acts void bulk_commit (uses) "// Closes a group: all stores of this thread since the last one.\n__device__ __forceinline__ void bulk_commit() {\n  asm volatile(\"cp.async.bulk.commit_group;\" ::: \"memory\");\n}")
   (primitive @201 acts void bulk_wait_read (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread have read their shared memory,\n// which may be written again then.\n__device__ __forceinline__ void bulk_wait_read(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group.read 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group.read 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group.read 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group.read 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group.read 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group.read 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group.read 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group.read 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
   (primitive @234 acts void bulk_wait (uses) "// Waits until all but the `pending` (a constant, 0 to 7) newest groups of this thread are complete: their bytes are\n// written.\n__device__ __forceinline__ void bulk_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.bulk.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.bulk.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.bulk.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.bulk.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.bulk.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.bulk.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.bulk.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.bulk.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
-  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
+  (primitive @266 acts void fence_proxy_async (uses) "// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.\n__device__ __forceinline__ void fence_proxy_async() {\n  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n}")
   (file "device/warp.h")
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
@@ -161,7 +161,7 @@
   (primitive @26 acts void wgmma_wait (uses) "// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.\n__device__ __forceinline__ void wgmma_wait(int pending) {\n  if (pending == 0) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n  }\n  if (pending == 1) {\n    asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n  }\n}")
   (primitive @38 acts void wgmma_pin (uses) "// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.\n__device__ __forceinline__ void wgmma_pin(float& value) {\n  asm volatile(\"\" : \"+f\"(value)::\"memory\");\n}")
   (primitive @43 acts void wgmma_pin_operand (uses) "// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.\n__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {\n  asm volatile(\"\" : \"+r\"(word)::\"memory\");\n}")
-  (primitive @51 acts void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: behind the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
+  (primitive @51 acts void wgmma_keep_operand (uses) "// Keeps the registers of an A operand for products in flight, up to here: after the wait for them. `zero` is 0.\n__device__ __forceinline__ void wgmma_keep_operand(const unsigned int (&operand)[4], unsigned int zero) {\n  asm volatile(\n      \"{\\n\\t.reg .pred kept;\\n\\t.reg .b32 nowhere;\\n\\tmov.b32 nowhere, 0;\\n\\tsetp.ne.u32 kept, %4, 0;\\n\\t\"\n      \"@kept st.shared.v4.b32 [nowhere], {%0, %1, %2, %3};\\n\\t}\" ::\"r\"(operand[0]),\n      \"r\"(operand[1]), \"r\"(operand[2]), \"r\"(operand[3]), \"r\"(zero)\n      : \"memory\");\n}")
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "overlap_gemm.cu")
@@ -365,7 +365,7 @@
   (constant @40 int kStepW (? kWholeW 1 (- P::tile_w (- kReachW 1))))
   (constant @43 int kOutRows (? kWholeH (+ (* (- P::height 1) P::stride_h) (- (+ P::kernel_h P::output_padding_h) (* 2 P::padding_h))) (* kStepH P::stride_h)))
   (constant @46 int kOutColumns (? kWholeW (+ (* (- P::width 1) P::stride_w) (- (+ P::kernel_w P::output_padding_w) (* 2 P::padding_w))) (* kStepW P::stride_w)))
-  (constant @50 bool kWholeImages (== P::tile_n 1) (trail "no tile has images behind the last"))
+  (constant @50 bool kWholeImages (== P::tile_n 1) (trail "no tile has images after the last"))
   (constant @54 bool kTapBoxes (&& P::weight_channels_last (> kNTiles 1)))
   (constant @55 int kBoxColumns (? kTapBoxes P::block_c 64))
   (constant @56 int kWeightSwizzle (? (> kBoxColumns 8) (* kBoxColumns kBytes) 0))
@@ -495,7 +495,7 @@
             (do @9 (= (* (reinterpret_cast (pointer Element) (+ to (call weight_place (/ (+ (* at 8) v) kWeightColumns) (% (+ (* at 8) v) kWeightColumns))))) (static_cast Element (>> (at words (/ v 2)) (* (% v 2) 16))))))))))
   (function @42 device void load_weights
     (comment "Puts all weights, which follow one another in memory, to where products look for them, and zeros to what lies")
-    (comment "between. Each of kWeightThreads threads takes part. The weights are there behind a barrier of these.")
+    (comment "between. Each of kWeightThreads threads takes part. The weights are there after a barrier of these.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (restrict (pointer (const Element))) weight)
@@ -516,7 +516,7 @@
     (do @18 (call fence_proxy_async)))
   (file "forward_gemm/stage_tails.h")
   (function @10 device void zero_tails
-    (comment "Puts zeros behind what copies bring to the stages, which products without outputs read.")
+    (comment "Puts zeros after what copies bring to the stages, which products without outputs read.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument int first)
@@ -970,7 +970,7 @@
     (for @7 (pragma "unroll 1") (declare @7 int k_block 0) (< k_block kKBlocks) (++ k_block)
       (if @8 kUsesAgain
         (then
-          (comment @9 "A stage is copied again some stages after this warp has read it: other warps may lag behind it.")
+          (comment @9 "A stage is copied again some stages after this warp has read it: other warps may be slower.")
           (declare @10 (const int) next (+ (- k_block kIssueLag) P::stages))
           (if @11 (&& (&& (== thread 0) (>= k_block kIssueLag)) (< next kKBlocks))
             (then

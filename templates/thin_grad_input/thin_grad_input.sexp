@@ -1,5 +1,5 @@
 (program thin_grad_input
-  (digest "73a16bc4c666f18baa0ea962255c2bb27fec56a9f0a410d806c0df8fab01c2cd")
+  (digest "b6d154323213cafc86e40caea50643d30889bff792a296ad67a63a41c0dc7066")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -199,7 +199,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -290,7 +290,7 @@
         (return @4 (call __uint_as_float (at words k))))))
   (function @85 device void load_window
     (comment "Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row")
-    (comment "where it is negative, and `end` is behind the row's last; 0 for a row that is not there.")
+    (comment "where it is negative, and `end` is one past the row's last; 0 for a row that is not there.")
     (attributes "__forceinline__")
     (argument (reference (array Sum kWindow)) window)
     (argument (restrict (pointer (const Element))) row)
@@ -390,7 +390,7 @@
           (do @28 (= (at (at acc channel) column) (call fma value (at values (+ (* kw P::channels_per_thread) channel)) (at (at acc channel) column))))))))
   (section @121 "Epilogue")
   (function @124 device void store_elements
-    (comment "Stores adjacent elements{with count: , of which `count` are inside}.")
+    (comment "Stores adjacent elements{with count: ; `count` of them are inside}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) to)
     (argument (reference (array (const Sum) kStored)) values)

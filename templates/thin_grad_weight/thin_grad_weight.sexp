@@ -1,5 +1,5 @@
 (program thin_grad_weight
-  (digest "05f4552c1e65f9e36405b5a7b41590f50d9b44702e1dd6a35a34b3b193ec3d96")
+  (digest "ba27c52da875817fba990caf730164b3214f32f57caee9c19f294db0aa43b7e3")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -167,7 +167,7 @@
     (argument int taps)
     (return @1 (? P::weight_channels_last (+ (* (+ (* ci taps) tap) outs) co) (+ (* (+ (* ci outs) co) taps) tap))))
   (function @15 device WeightIndex depth_weight_offset
-    (comment "The same with depth taps, of which there are `planes`: `tap` is one of `taps` of the depth tap kd.")
+    (comment "The same with `planes` depth taps: `tap` is one of `taps` of the depth tap kd.")
     (attributes "inline")
     (argument WeightIndex ci)
     (argument int co)
@@ -258,7 +258,7 @@
         (return @4 (call __uint_as_float (at words k))))))
   (function @85 device void load_window
     (comment "Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row")
-    (comment "where it is negative, and `end` is behind the row's last; 0 for a row that is not there.")
+    (comment "where it is negative, and `end` is one past the row's last; 0 for a row that is not there.")
     (attributes "__forceinline__")
     (argument (reference (array Sum kWindow)) window)
     (argument (restrict (pointer (const Element))) row)
@@ -558,7 +558,7 @@
     (return @6 sum))
   (file "device/add_slices.h")
   (function @7 kernel void add_slices
-    (comment "Adds the slices in their order: a thread a weight, then a thread a channel of the bias.")
+    (comment "Adds the slices in order: one thread for each weight, then one for each channel of the bias.")
     (launch_bounds 256)
     (argument (restrict (pointer (const Sum))) partial)
     (argument (restrict (pointer (const Sum))) partial_bias)
