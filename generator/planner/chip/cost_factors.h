@@ -14,6 +14,7 @@ namespace convtgen {
   FACTOR(hidden_less, 0.25, "share of min(SM time, memory time) that is not overlapped") \
   FACTOR(stored_pieces, 126.2, "billions of stores of partial sectors by warps in a second, channels last") \
   FACTOR(direct_reaches, 0.3, "share of the ceiling of its arithmetic that direct's first plan reaches") \
+  FACTOR(direct_reaches_one, 0.5, "the same of f32 in NCHW, of one output channel") \
   FACTOR(direct_parted, 1.7, "times as long where a block makes a part of the phases: median of measured / predicted") \
   FACTOR(direct_moves, 4, "least time of direct / time to move all tensors once, NCHW") \
   FACTOR(direct_moves_nhwc, 10, "the same with channels last") \
@@ -161,6 +162,7 @@ namespace convtgen {
   FACTOR(mma_gemm_crowded, 0.32, "times a stage's work more, of input through registers and many accumulators") \
   FACTOR(mma_gemm_read_parts, 1.4, "sectors that a row of the input takes more than it has bytes for, NCHW") \
   FACTOR(mma_gemm_written_parts, 5, "the same of the output") \
+  FACTOR(mma_gemm_narrow_stores, 1.6, "times as long as stores of 16 bytes that narrower ones take of memory, NCHW") \
   FACTOR(mma_gemm_measured, 0.83, "median of measured / predicted") \
   FACTOR(mma_gemm_beside_wgmma, 2, "the same where there are templates of wgmma, which have been measured") \
   FACTOR(mma_planes_turn, 72, "as mma_gemm_turn, of volumes with channels first") \

@@ -29,19 +29,24 @@ Result<void> check_extents(std::string_view name, const Axis& axis, std::int64_t
 
 constexpr double kVolumes = 1.5;  // measured over predicted, of layers of three axes
 
+/// Whether products of tensor cores would have eight columns for one channel, where direct wastes none.
+bool makes_one_channel(const Facts& f) {
+  return f.layer.dtype == Dtype::kF32 && !f.channels_last && f.group_out == 1;
+}
+
 /// What is tried, the first choice first.
 std::vector<Aim> aims_of(const Facts& facts) {
   constexpr double kWorthwhile = 0.9;
   constexpr std::int64_t kPhasesChannels = 4;
   std::vector<Aim> aims(kAims.begin(), kAims.end());
   aims.insert(aims.begin() + 1, kForwardAims.begin(), kForwardAims.end());
-  // Where tensor cores take the layer, direct's time was fitted to its plain first choice.
+  // Where tensor cores take the layer, direct's time was fitted to its plain first choice, except for one channel.
   const Compute compute = facts.layer.compute;
   const bool is_exact = compute == Compute::kF32 || compute == Compute::kF32x3 || compute == Compute::kF64;
   const auto busiest = [&](const Aim& aim) {
     return static_cast<double>(threads_of_busiest(facts, choose_block(facts, aim)));
   };
-  if (is_exact && busiest(aims[1]) < kWorthwhile * busiest(aims[0])) {
+  if ((is_exact || makes_one_channel(facts)) && busiest(aims[1]) < kWorthwhile * busiest(aims[0])) {
     std::swap(aims[0], aims[1]);
   } else if (is_exact && facts.phases_h.size() * facts.phases_w.size() > 1) {
     // Measured with four phases: 1.2 times as fast as eight channels, which spill.
@@ -82,8 +87,9 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
     const double flops = 2 * static_cast<double>(f.layer.in_channels / f.layer.groups) * taps * whole * tile;
     const double times = f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves;
     const double parted = c[kPhaseGroups] > 1 ? f.factors.direct_parted : 1;
-    const double seconds = std::max(parted * flops / (f.factors.direct_reaches * f.target.f32_flops),
-                                    times * f.cost.bytes / f.target.bytes_per_second);
+    const double reaches = makes_one_channel(f) ? f.factors.direct_reaches_one : f.factors.direct_reaches;
+    const double seconds =
+        std::max(parted * flops / (reaches * f.target.f32_flops), times * f.cost.bytes / f.target.bytes_per_second);
     return f.target.launch_seconds + (f.layer.dimensions == 3 ? kVolumes * seconds : seconds);
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {

@@ -83,6 +83,7 @@ struct Rates {
   double wait = 0;       // times a stage's work that an SM waits
   double stage = 0;      // cycles of a stage's barrier
   double alone = 1;      // times as long that a block takes which is alone on its SM
+  double narrow = 1;     // times as long that memory takes of rows whose stores have less than 16 bytes
   double cut_bytes = 0;  // of memory for each place where two tiles share a sector of a row of outputs
   double measured = 1;   // median of measured / predicted
 };
@@ -92,6 +93,7 @@ struct Rates {
           .wait = f.factors.mma_gemm_wait,
           .stage = f.factors.mma_gemm_stage,
           .alone = f.layer.dimensions == 3 ? kAloneOfVolumes : 1,
+          .narrow = f.layer.dimensions == 3 ? 1 : f.factors.mma_gemm_narrow_stores,
           .measured = measured};
 }
 
@@ -108,7 +110,7 @@ template <typename Block>
 /// others; `read_columns`: of a row that is staged.
 template <typename Block>
 [[nodiscard]] double memory_bytes(const LayerFacts& f, const Block& b, double read_bytes, double written_bytes,
-                                  std::int64_t read_columns) {
+                                  std::int64_t read_columns, const Rates& rates) {
   const auto part_sectors = [&](std::int64_t elements) { return 32 / static_cast<double>(elements * f.bytes); };
   if (f.channels_last) {
     return read_bytes + written_bytes * std::max(1.0, part_sectors(std::min(b.block_n / b.warps_n, f.group_out)));
@@ -116,7 +118,7 @@ template <typename Block>
   const double read = part_sectors(std::min(read_columns, f.sizes.extents[kWidth]));
   const double written = part_sectors(std::min(row_columns(f, b), f.shape.out[kWidth]));
   return read_bytes * (1 + f.factors.mma_gemm_read_parts * read) +
-         written_bytes * (1 + f.factors.mma_gemm_written_parts * written);
+         written_bytes * (1 + f.factors.mma_gemm_written_parts * written) * (b.store < f.vector ? rates.narrow : 1);
 }
 
 /// Rows of the input, of all planes, for each one that is read.
@@ -242,7 +244,7 @@ template <const auto& kWanted, typename F>
           .first_cycles = f.factors.mma_gemm_begin + kept / f.target.sm.l2_bytes_per_cycle,
           .waves = std::max(blocks, f.factors.mma_gemm_whole * std::ceil(blocks)),
           .wave_cycles = (b.blocks_per_sm == 1 ? rates.alone : 1) * tile,
-          .memory_bytes = memory_bytes(f, b, f.read_bytes / rows_of_read(f), f.written_bytes, read_columns) +
+          .memory_bytes = memory_bytes(f, b, f.read_bytes / rows_of_read(f), f.written_bytes, read_columns, rates) +
                           (rates.cut_bytes > 0 ? rates.cut_bytes * shared_sectors(f, b) : 0),
           .measured = rates.measured});
 }
