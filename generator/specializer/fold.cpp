@@ -228,6 +228,18 @@ Term fold_product(std::string_view op, Scalar type, Term a, Term b) {
   return keep_arithmetic(op, type, std::move(a), std::move(b));
 }
 
+/// x / c * c + x % c, in this order or the other: x. Nothing where the sum is another one.
+std::optional<Term> fold_split(Scalar type, const Term& a, const Term& b) {
+  const auto joins = [&](const Term& whole, const Term& rest) {
+    return is_binary(whole, "*") && is_binary(whole.operands[0], "/") && is_binary(rest, "%") &&
+           rest.operands[1].value && is_same(rest.operands[1], whole.operands[1]) &&
+           is_same(rest.operands[1], whole.operands[0].operands[1]) &&
+           is_same(rest.operands[0], whole.operands[0].operands[0]) && rest.operands[0].scalar == type &&
+           whole.scalar == type && rest.scalar == type && whole.operands[0].scalar == type && is_pure(rest.operands[0]);
+  };
+  return joins(a, b) ? std::optional(b.operands[0]) : joins(b, a) ? std::optional(a.operands[0]) : std::nullopt;
+}
+
 Term fold_floating(std::string_view op, Scalar type, Term a, Term b) {
   // x + 0 is not among these: it makes +0 of -0.
   const bool plus_zero =
@@ -347,6 +359,12 @@ Result<Term> fold_binary(std::string_view op, Term a, Term b) {
     }
     return literal(*value);
   }
+  if (op == "+" && is_binary(a, "+") && b.scalar) {
+    if (std::optional<Term> whole = fold_split(*b.scalar, a.operands[1], b)) {
+      Term rest = std::move(a.operands[0]);
+      return fold_binary("+", std::move(rest), *std::move(whole));
+    }
+  }
   if ((op == "+" || op == "-") && is_pointer(a) != is_pointer(b) && (is_pointer(a) ? b : a).scalar) {
     return fold_address(op, std::move(a), std::move(b));
   }
@@ -386,7 +404,8 @@ Result<Term> fold_binary(std::string_view op, Term a, Term b) {
     return fold_floating(op, type, std::move(a), std::move(b));
   }
   if (!a.value && !b.value) {
-    return keep(op, type, std::move(a), std::move(b));
+    std::optional<Term> whole = op == "+" ? fold_split(type, a, b) : std::nullopt;
+    return whole ? *std::move(whole) : keep(op, type, std::move(a), std::move(b));
   }
   if (op == "+" || op == "-") {
     return fold_sum(op, type, std::move(a), std::move(b));

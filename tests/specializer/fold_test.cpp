@@ -50,6 +50,25 @@ TEST(Fold, DoesNotMultiplyOut) {
   EXPECT_EQ(text_of(op("/", op("/", var("x"), i(3)), i(4))), "x / 12");
 }
 
+TEST(Fold, JoinsAQuotientWithItsRemainder) {
+  const auto split = [](const Term& x, int by, int times, int rest) {
+    return text_of(op("+", op("*", op("/", x, i(by)), i(times)), op("%", x, i(rest))));
+  };
+  EXPECT_EQ(split(var("x"), 8, 8, 8), "x");
+  EXPECT_EQ(split(var("u", Scalar::kUnsigned), 8, 8, 8), "u");
+  EXPECT_EQ(split(var("x"), 8, 4, 8), "x / 8 * 4 + x % 8");
+  EXPECT_EQ(split(var("x"), 8, 8, 4), "x / 8 * 8 + x % 4");
+  EXPECT_EQ(text_of(op("+", op("%", var("x"), i(3)), op("*", op("/", var("x"), i(3)), i(3)))), "x");
+  EXPECT_EQ(text_of(op("+", op("*", op("/", var("y"), i(3)), i(3)), op("%", var("x"), i(3)))), "y / 3 * 3 + x % 3");
+  Type pointer;
+  pointer.kind = Type::Kind::kPointer;
+  pointer.element.push_back(scalar_type(Scalar::kFloat));
+  for (const Term& base : {var("z", Scalar::kLongLong), name_term("z", pointer)}) {
+    EXPECT_EQ(text_of(op("+", op("+", base, op("*", op("/", var("x"), i(3)), i(3))), op("%", var("x"), i(3)))),
+              "z + x");
+  }
+}
+
 TEST(Fold, PartsOfConditionsStandOnce) {
   const Term a = op("<", var("x"), i(3)), b = op(">", var("y"), i(4));
   EXPECT_EQ(text_of(op("&&", op("&&", a, b), a)), "x < 3 && y > 4");

@@ -347,15 +347,13 @@ using Matrices = unsigned int[4];
 
 __device__ __forceinline__ void read_matrices(Matrices& words, const unsigned char* weights, int number) {
   const int lane = threadIdx.x % 32;
-  matrix_load_x4_transposed(words,
-                            weights + weight_place(number / 8 * 8 + number % 8, vector_column(lane / 8, lane % 8)));
+  matrix_load_x4_transposed(words, weights + weight_place(number, vector_column(lane / 8, lane % 8)));
 }
 
 __device__ __forceinline__ void write_matrices(unsigned char* weights, const Matrices& words, int number) {
   const int vector = threadIdx.x % 4 * 2;
   *reinterpret_cast<uint4*>(weights +
-                            weight_place(number / 8 * 8 + number % 8 + vector / 8 * 8,
-                                         vector_group(vector % 8, threadIdx.x % 32 / 4) * 8)) =
+                            weight_place(number + vector / 8 * 8, vector_group(vector % 8, threadIdx.x % 32 / 4) * 8)) =
       make_uint4(words[0], words[1], words[2], words[3]);
 }
 
