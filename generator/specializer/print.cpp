@@ -321,8 +321,8 @@ class SourcePrinter {
     // Several sources can stand in one translation unit: each has its own namespace. Its kernels are global names.
     printer_.line("", 0);
     printer_.line(fmt::format("namespace {} {{", name_space_), 0);
+    constants();  // with the map of shared memory: what a reader looks for first
     primitives();
-    constants();
     for (const Version& version : output_.versions) {
       types_before(version.order);
       begin_item(version.order, false);

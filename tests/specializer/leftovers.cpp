@@ -93,6 +93,8 @@ Lexed lex(std::string_view source) {
       in_namespace = !in_namespace;
     } else if (text.starts_with("// ----")) {
       of_primitives = text.starts_with("// ---- Device primitives");
+    } else if (text == "#endif") {
+      of_primitives = false;
     } else if (in_namespace && !of_primitives &&
                !text.substr(std::min(text.find_first_not_of(' '), text.size())).starts_with('#')) {
       lex_line(text, line + 1, out);

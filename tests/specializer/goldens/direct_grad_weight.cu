@@ -29,6 +29,18 @@
 
 namespace convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 128;
+constexpr long long kWeights = 3072ll;
+constexpr int kTileIn = 64;
+constexpr int kSums = 64;
+constexpr int kPairThreads = 64;
+constexpr int kTilePixels = 64;
+constexpr int kStagedColumns = 34;
+constexpr int kWindowPitch = 341;
+constexpr int kBiasThreads = 256;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -53,18 +65,6 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 128;
-constexpr long long kWeights = 3072ll;
-constexpr int kTileIn = 64;
-constexpr int kSums = 64;
-constexpr int kPairThreads = 64;
-constexpr int kTilePixels = 64;
-constexpr int kStagedColumns = 34;
-constexpr int kWindowPitch = 341;
-constexpr int kBiasThreads = 256;
 
 // ---- Staging ----
 

@@ -20,6 +20,23 @@
 
 namespace convtgen_direct_rows_forward_45f77d07c4e3148f_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 128;
+constexpr int kColumnStep = 32;
+constexpr int kVectorsOfRow = 65;
+constexpr int kPitch = 260;
+constexpr long long kPlane = 1044ll;
+constexpr int kRunLength = 768;
+constexpr int kRunLanes = 32;  // that store a run
+constexpr int kRunSums = 772;
+constexpr int kExchanged = 772;  // sums of a warp's buffer
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr long long kWeightOffset = 8352ll;  // whole vectors
+constexpr long long kExchangeOffset = 9312ll;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -61,23 +78,6 @@ __device__ __forceinline__ void async_copy_wait_all() {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 128;
-constexpr int kColumnStep = 32;
-constexpr int kVectorsOfRow = 65;
-constexpr int kPitch = 260;
-constexpr long long kPlane = 1044ll;
-constexpr int kRunLength = 768;
-constexpr int kRunLanes = 32;  // that store a run
-constexpr int kRunSums = 772;
-constexpr int kExchanged = 772;  // sums of a warp's buffer
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr long long kWeightOffset = 8352ll;  // whole vectors
-constexpr long long kExchangeOffset = 9312ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);

@@ -15,6 +15,21 @@
 
 namespace convtgen_direct_rows_forward_0d874afeb3017242_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 64;
+constexpr int kWarpChannels = 64;
+constexpr int kTileChannels = 128;
+constexpr int kTileGroups = 128;
+constexpr int kStagedColumns = 17;
+constexpr int kPitch = 20;
+constexpr long long kPlane = 20ll;
+constexpr int kVectorStep = 320;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr long long kWeightOffset = 2560ll;  // whole vectors
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -55,21 +70,6 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 64;
-constexpr int kWarpChannels = 64;
-constexpr int kTileChannels = 128;
-constexpr int kTileGroups = 128;
-constexpr int kStagedColumns = 17;
-constexpr int kPitch = 20;
-constexpr long long kPlane = 20ll;
-constexpr int kVectorStep = 320;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr long long kWeightOffset = 2560ll;  // whole vectors
 
 // ---- Staging ----
 

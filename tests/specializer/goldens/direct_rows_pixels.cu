@@ -18,6 +18,25 @@
 
 namespace convtgen_direct_rows_forward_e60b721fda9ca0ac_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kWarpChannels = 21;
+constexpr int kTileChannels = 21;
+constexpr int kTaps = 256;
+constexpr int kInputs = 21;  // channels that are staged
+constexpr int kStagedColumns = 18;
+constexpr int kPitch = 20;
+constexpr long long kPlane = 124ll;
+constexpr int kWarpPixels = 32;
+constexpr int kRunLanes = 32;  // that store a run
+constexpr int kRunSums = 680;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr long long kWeightOffset = 2604ll;  // whole vectors
+constexpr long long kExchangeOffset = 7980ll;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -50,25 +69,6 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kWarpChannels = 21;
-constexpr int kTileChannels = 21;
-constexpr int kTaps = 256;
-constexpr int kInputs = 21;  // channels that are staged
-constexpr int kStagedColumns = 18;
-constexpr int kPitch = 20;
-constexpr long long kPlane = 124ll;
-constexpr int kWarpPixels = 32;
-constexpr int kRunLanes = 32;  // that store a run
-constexpr int kRunSums = 680;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr long long kWeightOffset = 2604ll;  // whole vectors
-constexpr long long kExchangeOffset = 7980ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 8 : -((7 - a) / 8);

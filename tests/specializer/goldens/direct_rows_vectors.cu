@@ -19,6 +19,23 @@
 
 namespace convtgen_direct_rows_forward_b953f969438a71d3_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 32;
+constexpr int kWarpChannels = 64;
+constexpr int kTileChannels = 64;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 64;
+constexpr int kStagedColumns = 33;
+constexpr int kPitch = 36;
+constexpr long long kPlane = 324ll;
+constexpr int kVectorStep = 324;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr long long kWeightOffset = 10368ll;  // whole vectors
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -57,23 +74,6 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kTileColumns = 32;
-constexpr int kWarpChannels = 64;
-constexpr int kTileChannels = 64;
-constexpr int kGroupIn = 32;
-constexpr int kGroupOut = 64;
-constexpr int kStagedColumns = 33;
-constexpr int kPitch = 36;
-constexpr long long kPlane = 324ll;
-constexpr int kVectorStep = 324;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr long long kWeightOffset = 10368ll;  // whole vectors
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 5 : -((4 - a) / 5);

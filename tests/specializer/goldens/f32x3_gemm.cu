@@ -26,6 +26,36 @@
 
 namespace convtgen_f32x3_gemm_forward_f2c6d9bc7dca04c1_source {
 
+// ---- Constants ----
+
+constexpr float kLowScale = 2048.0f;
+constexpr int kConsumers = 256;  // threads: two warpgroups
+constexpr int kInstructionN = 32;
+constexpr int kStagedColumns = 40;
+constexpr int kRowPitch = 40;
+constexpr int kChannelPitch = 404;
+constexpr int kProducers = 128;  // threads
+constexpr int kPackedTaps = 21;  // of an N tile, in all its k-blocks
+constexpr int kLinePitch = 808;
+constexpr int kLineVectors = 100;
+constexpr int kSetAccumulators = 32;
+constexpr int kHighAccumulators = 32;
+constexpr int kUsedPitch = 40;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kKBlockWeightBytes = 43008;   // a k-block's B operands
+constexpr int kWeightBytes = 86016;         // all k-blocks; exponents of their scales follow
+constexpr int kPackedMaximaOffset = 86144;  // of weights, written while they are packed
+constexpr int kPackedTileBytes = 87168;     // of an N tile
+constexpr int kResidentBytes = 86016;       // the weights, at 0; the stages follow
+constexpr int kMaximaOffset = 25856;        // in a stage: one a producer warp
+constexpr int kExponentsOffset = 25872;     // in a stage: scales of x
+constexpr int kStageBytes = 25888;          // input, weights, maxima, exponents
+constexpr int kTotalsOffset = 189568;       // fp32 totals of the accumulators
+constexpr int kScalesOffset = 222336;       // factors that undo the scales of the weights
+constexpr int kBarrierOffset = 222592;      // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -202,36 +232,6 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr float kLowScale = 2048.0f;
-constexpr int kConsumers = 256;  // threads: two warpgroups
-constexpr int kInstructionN = 32;
-constexpr int kStagedColumns = 40;
-constexpr int kRowPitch = 40;
-constexpr int kChannelPitch = 404;
-constexpr int kProducers = 128;  // threads
-constexpr int kPackedTaps = 21;  // of an N tile, in all its k-blocks
-constexpr int kLinePitch = 808;
-constexpr int kLineVectors = 100;
-constexpr int kSetAccumulators = 32;
-constexpr int kHighAccumulators = 32;
-constexpr int kUsedPitch = 40;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kKBlockWeightBytes = 43008;   // a k-block's B operands
-constexpr int kWeightBytes = 86016;         // all k-blocks; exponents of their scales follow
-constexpr int kPackedMaximaOffset = 86144;  // of weights, written while they are packed
-constexpr int kPackedTileBytes = 87168;     // of an N tile
-constexpr int kResidentBytes = 86016;       // the weights, at 0; the stages follow
-constexpr int kMaximaOffset = 25856;        // in a stage: one a producer warp
-constexpr int kExponentsOffset = 25872;     // in a stage: scales of x
-constexpr int kStageBytes = 25888;          // input, weights, maxima, exponents
-constexpr int kTotalsOffset = 189568;       // fp32 totals of the accumulators
-constexpr int kScalesOffset = 222336;       // factors that undo the scales of the weights
-constexpr int kBarrierOffset = 222592;      // mbarriers
 
 // ---- Elements ----
 

@@ -27,6 +27,36 @@
 
 namespace convtgen_f32x3_gemm_grad_input_f8c0eade545ad757_source {
 
+// ---- Constants ----
+
+constexpr float kLowScale = 2048.0f;
+constexpr int kConsumers = 256;  // threads: two warpgroups
+constexpr int kInstructionN = 32;
+constexpr int kStagedColumns = 1032;
+constexpr int kRowPitch = 1032;
+constexpr int kChannelPitch = 1060;
+constexpr int kPartnerPitch = 8480;
+constexpr int kProducers = 256;  // threads
+constexpr int kThreads = 512;
+constexpr int kLinePitch = 1060;
+constexpr int kLineVectors = 258;
+constexpr int kLineThreads = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 67840;           // the input of a stage
+constexpr int kOperandBytes = 1024;          // a B operand of high or of low parts
+constexpr int kKBlockWeightBytes = 32768;    // a k-block's B operands
+constexpr int kWeightBytes = 524288;         // all k-blocks; exponents of their scales follow
+constexpr int kPackedMaximaOffset = 524416;  // of weights, written while they are packed
+constexpr int kPackedTileBytes = 525440;     // of an N tile
+constexpr int kMaximaOffset = 100608;        // in a stage: one a producer warp
+constexpr int kExponentsOffset = 100640;     // in a stage: scales of x
+constexpr int kStageBytes = 100656;          // input, weights, maxima, exponents
+constexpr int kTotalsOffset = 201312;        // fp32 totals of the accumulators
+constexpr int kScalesOffset = 217696;        // factors that undo the scales of the weights
+constexpr int kBarrierOffset = 217952;       // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -201,36 +231,6 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const uns
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr float kLowScale = 2048.0f;
-constexpr int kConsumers = 256;  // threads: two warpgroups
-constexpr int kInstructionN = 32;
-constexpr int kStagedColumns = 1032;
-constexpr int kRowPitch = 1032;
-constexpr int kChannelPitch = 1060;
-constexpr int kPartnerPitch = 8480;
-constexpr int kProducers = 256;  // threads
-constexpr int kThreads = 512;
-constexpr int kLinePitch = 1060;
-constexpr int kLineVectors = 258;
-constexpr int kLineThreads = 32;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 67840;           // the input of a stage
-constexpr int kOperandBytes = 1024;          // a B operand of high or of low parts
-constexpr int kKBlockWeightBytes = 32768;    // a k-block's B operands
-constexpr int kWeightBytes = 524288;         // all k-blocks; exponents of their scales follow
-constexpr int kPackedMaximaOffset = 524416;  // of weights, written while they are packed
-constexpr int kPackedTileBytes = 525440;     // of an N tile
-constexpr int kMaximaOffset = 100608;        // in a stage: one a producer warp
-constexpr int kExponentsOffset = 100640;     // in a stage: scales of x
-constexpr int kStageBytes = 100656;          // input, weights, maxima, exponents
-constexpr int kTotalsOffset = 201312;        // fp32 totals of the accumulators
-constexpr int kScalesOffset = 217696;        // factors that undo the scales of the weights
-constexpr int kBarrierOffset = 217952;       // mbarriers
 
 // ---- Elements ----
 

@@ -18,6 +18,11 @@
 
 namespace convtgen_grad_bias_grad_bias_71b4f4960a2e8df1_source {
 
+// ---- Constants ----
+
+constexpr int kBiasThreads = 256;
+constexpr int kBiasTiles = 32;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -39,11 +44,6 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kBiasThreads = 256;
-constexpr int kBiasTiles = 32;
 
 // ---- Kernels ----
 

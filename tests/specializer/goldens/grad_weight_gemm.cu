@@ -29,6 +29,32 @@
 
 namespace convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 128;
+constexpr int kGroupOut = 64;
+constexpr long long kWeights = 131072ll;
+constexpr int kConsumers = 256;
+constexpr int kTapPitch = 80;
+constexpr int kColumnPitch = 164;
+constexpr int kVectors = 128;  // of a column
+constexpr int kVectorThreads = 128;
+constexpr int kPlanePixels = 128;
+constexpr int kWindowPixels = 256;
+constexpr int kThreads = 512;
+constexpr int kInputUnitPitch = 2064;
+constexpr int kWindowUnitPitch = 4112;
+constexpr int kStoredColumns = 128;
+constexpr int kBiasThreads = 256;
+constexpr int kBiasChannels = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kWindowOffset = 33024;  // of grad_y in a stage
+constexpr int kStageBytes = 65920;
+constexpr int kBarrierOffset = 197760;  // mbarriers
+constexpr int kStepBytes = 256;         // from the input of a step to the next
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -183,32 +209,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], con
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 128;
-constexpr int kGroupOut = 64;
-constexpr long long kWeights = 131072ll;
-constexpr int kConsumers = 256;
-constexpr int kTapPitch = 80;
-constexpr int kColumnPitch = 164;
-constexpr int kVectors = 128;  // of a column
-constexpr int kVectorThreads = 128;
-constexpr int kPlanePixels = 128;
-constexpr int kWindowPixels = 256;
-constexpr int kThreads = 512;
-constexpr int kInputUnitPitch = 2064;
-constexpr int kWindowUnitPitch = 4112;
-constexpr int kStoredColumns = 128;
-constexpr int kBiasThreads = 256;
-constexpr int kBiasChannels = 32;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kWindowOffset = 33024;  // of grad_y in a stage
-constexpr int kStageBytes = 65920;
-constexpr int kBarrierOffset = 197760;  // mbarriers
-constexpr int kStepBytes = 256;         // from the input of a step to the next
 
 // ---- Tiles and stages ----
 

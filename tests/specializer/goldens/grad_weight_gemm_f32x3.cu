@@ -32,6 +32,36 @@
 
 namespace convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr int kConsumers = 384;
+constexpr int kTaps = 21;
+constexpr int kColumnPitch = 388;
+constexpr int kVectorThreads = 336;
+constexpr int kRowPitch = 38;  // of a plane
+constexpr int kScanLanes = 256;
+constexpr int kScanTilesIn = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kWindowRowsOffset = 36864;
+constexpr int kSkewsOffset = 65024;
+constexpr int kCopiedBytes = 65024;
+constexpr int kRowsBytes = 65152;
+constexpr int kInputPartBytes = 16448;
+constexpr int kWindowPartBytes = 12192;
+constexpr int kWindowOffset = 32896;  // of grad_y in a stage
+constexpr int kStageBytes = 57280;
+constexpr int kScalesOffset = 114560;
+constexpr int kTotalsOffset = 114752;
+constexpr int kRowsOffset = 163968;  // rows as they lie
+constexpr int kSpareOffset = 229120;
+constexpr int kBarrierOffset = 231168;  // mbarriers
+constexpr int kRowsBarrierOffset = 231200;
+constexpr int kStepBytes = 256;  // from the input of a step to the next
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -205,36 +235,6 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], cons
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 32;
-constexpr int kGroupOut = 32;
-constexpr int kConsumers = 384;
-constexpr int kTaps = 21;
-constexpr int kColumnPitch = 388;
-constexpr int kVectorThreads = 336;
-constexpr int kRowPitch = 38;  // of a plane
-constexpr int kScanLanes = 256;
-constexpr int kScanTilesIn = 32;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kWindowRowsOffset = 36864;
-constexpr int kSkewsOffset = 65024;
-constexpr int kCopiedBytes = 65024;
-constexpr int kRowsBytes = 65152;
-constexpr int kInputPartBytes = 16448;
-constexpr int kWindowPartBytes = 12192;
-constexpr int kWindowOffset = 32896;  // of grad_y in a stage
-constexpr int kStageBytes = 57280;
-constexpr int kScalesOffset = 114560;
-constexpr int kTotalsOffset = 114752;
-constexpr int kRowsOffset = 163968;  // rows as they lie
-constexpr int kSpareOffset = 229120;
-constexpr int kBarrierOffset = 231168;  // mbarriers
-constexpr int kRowsBarrierOffset = 231200;
-constexpr int kStepBytes = 256;  // from the input of a step to the next
 
 __device__ int floor_mod(int a) {
   return a - 4 * (a >= 0 ? a / 4 : -((3 - a) / 4));

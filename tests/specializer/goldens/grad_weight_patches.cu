@@ -33,6 +33,36 @@
 
 namespace convtgen_grad_weight_patches_grad_weight_0638512d879a28c9_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 64;
+constexpr int kGroupOut = 32;
+constexpr int kConsumers = 256;
+constexpr int kRows = 128;
+constexpr int kTapPitch = 40;
+constexpr int kColumnPitch = 164;
+constexpr int kVectorThreads = 128;
+constexpr int kThreads = 384;
+constexpr int kAdjacentRows = 64;  // of products
+constexpr int kRowBox = 64;
+constexpr int kInSwizzle = 128;
+constexpr int kRowSwizzle = 128;
+constexpr int kPositions = 128;
+constexpr int kStoredColumns = 64;
+constexpr int kAddThreads = 256;
+constexpr long long kAdded = 8192ll;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBoxBytes = 16384;
+constexpr int kRowBoxBytes = 16384;
+constexpr int kProductBytes = 16384;  // of 64 rows
+constexpr int kInputBytes = 16384;
+constexpr int kCopiedBytes = 49152;
+constexpr int kStageBytes = 49152;
+constexpr int kSumOffset = 196608;
+constexpr int kBarrierOffset = 198656;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -201,36 +231,6 @@ __device__ __forceinline__ void wgmma_m64n64k16_f16_ss_mn_ab(float (&d)[32], uns
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 64;
-constexpr int kGroupOut = 32;
-constexpr int kConsumers = 256;
-constexpr int kRows = 128;
-constexpr int kTapPitch = 40;
-constexpr int kColumnPitch = 164;
-constexpr int kVectorThreads = 128;
-constexpr int kThreads = 384;
-constexpr int kAdjacentRows = 64;  // of products
-constexpr int kRowBox = 64;
-constexpr int kInSwizzle = 128;
-constexpr int kRowSwizzle = 128;
-constexpr int kPositions = 128;
-constexpr int kStoredColumns = 64;
-constexpr int kAddThreads = 256;
-constexpr long long kAdded = 8192ll;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBoxBytes = 16384;
-constexpr int kRowBoxBytes = 16384;
-constexpr int kProductBytes = 16384;  // of 64 rows
-constexpr int kInputBytes = 16384;
-constexpr int kCopiedBytes = 49152;
-constexpr int kStageBytes = 49152;
-constexpr int kSumOffset = 196608;
-constexpr int kBarrierOffset = 198656;
 
 // ---- Tiles and stages ----
 

@@ -34,6 +34,34 @@
 
 namespace convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 128;
+constexpr int kGroupOut = 64;
+constexpr long long kWeights = 131072ll;
+constexpr int kConsumers = 256;
+constexpr int kTapPitch = 18;
+constexpr int kColumnPitch = 292;
+constexpr int kVectors = 256;  // of a column
+constexpr int kVectorThreads = 256;
+constexpr int kThreads = 256;
+constexpr int kInBox = 64;
+constexpr int kInSwizzle = 128;  // bytes of a position
+constexpr int kOutSwizzle = 32;
+constexpr int kWindowPitch = 17;
+constexpr int kStoredColumns = 128;
+constexpr int kBiasThreads = 256;
+constexpr int kBiasChannels = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBoxBytes = 16384;
+constexpr int kPlaneBoxBytes = 4992;
+constexpr int kInputBytes = 32768;
+constexpr int kCopiedBytes = 52352;
+constexpr int kStageBytes = 53248;
+constexpr int kBarrierOffset = 212992;  // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -208,34 +236,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], con
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 128;
-constexpr int kGroupOut = 64;
-constexpr long long kWeights = 131072ll;
-constexpr int kConsumers = 256;
-constexpr int kTapPitch = 18;
-constexpr int kColumnPitch = 292;
-constexpr int kVectors = 256;  // of a column
-constexpr int kVectorThreads = 256;
-constexpr int kThreads = 256;
-constexpr int kInBox = 64;
-constexpr int kInSwizzle = 128;  // bytes of a position
-constexpr int kOutSwizzle = 32;
-constexpr int kWindowPitch = 17;
-constexpr int kStoredColumns = 128;
-constexpr int kBiasThreads = 256;
-constexpr int kBiasChannels = 32;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBoxBytes = 16384;
-constexpr int kPlaneBoxBytes = 4992;
-constexpr int kInputBytes = 32768;
-constexpr int kCopiedBytes = 52352;
-constexpr int kStageBytes = 53248;
-constexpr int kBarrierOffset = 212992;  // mbarriers
 
 // ---- Tiles and stages ----
 

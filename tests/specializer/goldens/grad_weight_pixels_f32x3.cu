@@ -34,6 +34,36 @@
 
 namespace convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source {
 
+// ---- Constants ----
+
+constexpr float kLowScale = 2048.0f;
+constexpr int kGroupIn = 512;
+constexpr int kGroupOut = 256;
+constexpr int kConsumers = 256;
+constexpr int kTapPitch = 20;
+constexpr int kColumnPitch = 164;
+constexpr int kVectorThreads = 32;
+constexpr int kThreads = 256;
+constexpr int kScanTilesIn = 512;
+constexpr int kScanTiles = 768;
+constexpr int kCopyThreads = 256;
+constexpr int kCopySide = 64;  // positions and channels
+constexpr int kCopyPitch = 65;
+constexpr int kSplitRows = 32;  // positions from one to the next
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBoxBytes = 10240;
+constexpr int kPlaneBoxBytes = 2688;
+constexpr int kInputPartBytes = 20480;
+constexpr int kInputBytes = 40960;
+constexpr int kWindowPartBytes = 11264;
+constexpr int kCopiedBytes = 61440;
+constexpr int kStageBytes = 63488;
+constexpr int kScalesOffset = 190464;
+constexpr int kBarrierOffset = 191040;  // mbarriers
+constexpr int kSplitScalesOffset = 16640;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -202,36 +232,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], con
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr float kLowScale = 2048.0f;
-constexpr int kGroupIn = 512;
-constexpr int kGroupOut = 256;
-constexpr int kConsumers = 256;
-constexpr int kTapPitch = 20;
-constexpr int kColumnPitch = 164;
-constexpr int kVectorThreads = 32;
-constexpr int kThreads = 256;
-constexpr int kScanTilesIn = 512;
-constexpr int kScanTiles = 768;
-constexpr int kCopyThreads = 256;
-constexpr int kCopySide = 64;  // positions and channels
-constexpr int kCopyPitch = 65;
-constexpr int kSplitRows = 32;  // positions from one to the next
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBoxBytes = 10240;
-constexpr int kPlaneBoxBytes = 2688;
-constexpr int kInputPartBytes = 20480;
-constexpr int kInputBytes = 40960;
-constexpr int kWindowPartBytes = 11264;
-constexpr int kCopiedBytes = 61440;
-constexpr int kStageBytes = 63488;
-constexpr int kScalesOffset = 190464;
-constexpr int kBarrierOffset = 191040;  // mbarriers
-constexpr int kSplitScalesOffset = 16640;
 
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {

@@ -28,6 +28,29 @@
 
 namespace convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr long long kWeights = 21504ll;
+constexpr int kConsumers = 256;
+constexpr int kTapPitch = 37;
+constexpr int kColumnPitch = 260;
+constexpr int kVectors = 224;  // of a column
+constexpr int kVectorThreads = 224;
+constexpr int kThreads = 288;
+constexpr int kKSteps = 32;
+constexpr int kStoredColumns = 96;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kOperandBytes = 4096;  // a row's part
+constexpr int kInputBytes = 40960;
+constexpr int kPitchBytes = 176;  // of a channel's row
+constexpr int kRowBytes = 5632;   // of all channels' row
+constexpr int kStageBytes = 86016;
+constexpr int kBarrierOffset = 172032;  // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -167,29 +190,6 @@ __device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const uns
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 32;
-constexpr int kGroupOut = 32;
-constexpr long long kWeights = 21504ll;
-constexpr int kConsumers = 256;
-constexpr int kTapPitch = 37;
-constexpr int kColumnPitch = 260;
-constexpr int kVectors = 224;  // of a column
-constexpr int kVectorThreads = 224;
-constexpr int kThreads = 288;
-constexpr int kKSteps = 32;
-constexpr int kStoredColumns = 96;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kOperandBytes = 4096;  // a row's part
-constexpr int kInputBytes = 40960;
-constexpr int kPitchBytes = 176;  // of a channel's row
-constexpr int kRowBytes = 5632;   // of all channels' row
-constexpr int kStageBytes = 86016;
-constexpr int kBarrierOffset = 172032;  // mbarriers
 
 // ---- Tiles and stages ----
 

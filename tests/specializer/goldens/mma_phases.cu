@@ -24,6 +24,28 @@
 
 namespace convtgen_mma_phases_forward_5993bd8465ce33c0_source {
 
+// ---- Constants ----
+
+constexpr int kTaps = 81;
+constexpr int kThreads = 416;  // the last warp copies
+constexpr int kTileColumns = 100;
+constexpr int kStagedPixels = 936;
+constexpr int kChunk = 32;
+constexpr int kWarpPositions = 64;
+constexpr int kFragmentWords = 128;
+constexpr int kLine = 128;
+constexpr int kLinePitch = 164;
+constexpr int kExchanged = 656;  // words of a warp
+constexpr int kColumns = 81;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kCopiedBytes = 29952;
+constexpr int kStageBytes = 30208;
+constexpr int kWeightOffset = 151040;
+constexpr int kExchangeOffset = 183296;
+constexpr int kBarrierOffset = 214784;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -125,28 +147,6 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kTaps = 81;
-constexpr int kThreads = 416;  // the last warp copies
-constexpr int kTileColumns = 100;
-constexpr int kStagedPixels = 936;
-constexpr int kChunk = 32;
-constexpr int kWarpPositions = 64;
-constexpr int kFragmentWords = 128;
-constexpr int kLine = 128;
-constexpr int kLinePitch = 164;
-constexpr int kExchanged = 656;  // words of a warp
-constexpr int kColumns = 81;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kCopiedBytes = 29952;
-constexpr int kStageBytes = 30208;
-constexpr int kWeightOffset = 151040;
-constexpr int kExchangeOffset = 183296;
-constexpr int kBarrierOffset = 214784;
 
 // Shared memory from its first stage on, and the stages' barriers.
 struct Pipeline {

@@ -19,6 +19,24 @@
 
 namespace convtgen_mma_rows_forward_b3440010e652b4f7_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 32;
+constexpr int kTileChannels = 64;
+constexpr int kGroupOut = 64;
+constexpr int kStagedColumns = 33;
+constexpr int kUnitPixels = 570;  // from unit to unit
+constexpr int kStepWords = 512;   // two of each lane
+constexpr int kPixelPitch = 72;   // elements
+constexpr int kExchanged = 5760;  // elements of a warp
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr long long kWeightOffset = 36480ll;
+constexpr long long kEmptyOffset = 73344ll;
+constexpr long long kExchangeOffset = 73472ll;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -87,24 +105,6 @@ __device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float hig
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kTileColumns = 32;
-constexpr int kTileChannels = 64;
-constexpr int kGroupOut = 64;
-constexpr int kStagedColumns = 33;
-constexpr int kUnitPixels = 570;  // from unit to unit
-constexpr int kStepWords = 512;   // two of each lane
-constexpr int kPixelPitch = 72;   // elements
-constexpr int kExchanged = 5760;  // elements of a warp
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr long long kWeightOffset = 36480ll;
-constexpr long long kEmptyOffset = 73344ll;
-constexpr long long kExchangeOffset = 73472ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 5 : -((4 - a) / 5);

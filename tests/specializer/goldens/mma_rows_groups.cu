@@ -20,6 +20,23 @@
 
 namespace convtgen_mma_rows_forward_ea5c1cfe719cf26c_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 128;
+constexpr int kTileChannels = 32;
+constexpr int kStagedColumns = 129;
+constexpr int kUnitPixels = 780;  // from unit to unit
+constexpr int kStepWords = 256;   // two of each lane
+constexpr int kPixelPitch = 40;   // elements
+constexpr int kExchanged = 1920;  // elements of a warp
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr long long kWeightOffset = 24960ll;
+constexpr long long kEmptyOffset = 34176ll;
+constexpr long long kExchangeOffset = 34240ll;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -106,23 +123,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kTileColumns = 128;
-constexpr int kTileChannels = 32;
-constexpr int kStagedColumns = 129;
-constexpr int kUnitPixels = 780;  // from unit to unit
-constexpr int kStepWords = 256;   // two of each lane
-constexpr int kPixelPitch = 40;   // elements
-constexpr int kExchanged = 1920;  // elements of a warp
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr long long kWeightOffset = 24960ll;
-constexpr long long kEmptyOffset = 34176ll;
-constexpr long long kExchangeOffset = 34240ll;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);

@@ -25,6 +25,24 @@
 
 namespace convtgen_overlap_gemm_forward_36218d07704022dd_source {
 
+// ---- Constants ----
+
+constexpr int kKBlocks = 32;
+constexpr int kThreads = 384;
+constexpr int kBoxColumns = 64;
+constexpr int kWeightSwizzle = 128;
+constexpr int kInputSwizzle = 128;
+constexpr int kInputStep = 32;  // of a k-step
+constexpr int kPixelPitch = 264;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kWeightBoxBytes = 8192;
+constexpr int kInputBytes = 24576;
+constexpr int kStageBytes = 57344;
+constexpr int kCopiedBytes = 57344;
+constexpr int kBarrierOffset = 229376;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -204,24 +222,6 @@ __device__ __forceinline__ void wgmma_m64n256k16_f16_ss_mn_b(float (&d)[128], un
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kKBlocks = 32;
-constexpr int kThreads = 384;
-constexpr int kBoxColumns = 64;
-constexpr int kWeightSwizzle = 128;
-constexpr int kInputSwizzle = 128;
-constexpr int kInputStep = 32;  // of a k-step
-constexpr int kPixelPitch = 264;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kWeightBoxBytes = 8192;
-constexpr int kInputBytes = 24576;
-constexpr int kStageBytes = 57344;
-constexpr int kCopiedBytes = 57344;
-constexpr int kBarrierOffset = 229376;
 
 // Shared memory from its first stage on, and the stages' barriers.
 struct Pipeline {

@@ -24,6 +24,30 @@
 
 namespace convtgen_overlap_gemm_forward_b704c582f63db782_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 384;
+constexpr int kOutRows = 40;
+constexpr int kBoxColumns = 64;
+constexpr int kWeightSwizzle = 128;
+constexpr int kInputSwizzle = 128;
+constexpr int kInputStep = 32;  // of a k-step
+constexpr int kColumnPitch = 196;
+constexpr int kWeightThreads = 384;
+constexpr int kWeightColumns = 81;
+constexpr int kWeightVectors = 567;  // of 16 bytes
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kRowBytes = 128;
+constexpr int kWeightBoxBytes = 8192;
+constexpr int kWeightBytes = 16384;
+constexpr int kStageBytes = 24576;
+constexpr int kCopiedBytes = 24576;
+constexpr int kProductsOffset = 24576;
+constexpr int kResidentOffset = 94208;
+constexpr int kBarrierOffset = 110592;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -190,30 +214,6 @@ __device__ __forceinline__ void wgmma_m64n88k16_f16_ss_mn_b(float (&d)[44], unsi
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 384;
-constexpr int kOutRows = 40;
-constexpr int kBoxColumns = 64;
-constexpr int kWeightSwizzle = 128;
-constexpr int kInputSwizzle = 128;
-constexpr int kInputStep = 32;  // of a k-step
-constexpr int kColumnPitch = 196;
-constexpr int kWeightThreads = 384;
-constexpr int kWeightColumns = 81;
-constexpr int kWeightVectors = 567;  // of 16 bytes
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kRowBytes = 128;
-constexpr int kWeightBoxBytes = 8192;
-constexpr int kWeightBytes = 16384;
-constexpr int kStageBytes = 24576;
-constexpr int kCopiedBytes = 24576;
-constexpr int kProductsOffset = 24576;
-constexpr int kResidentOffset = 94208;
-constexpr int kBarrierOffset = 110592;
 
 // Shared memory from its first stage on, and the stages' barriers.
 struct Pipeline {

@@ -25,6 +25,24 @@
 
 namespace convtgen_patch_gemm_forward_a2ae076acc924de7_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 384;
+constexpr int kTilePixels = 64;
+constexpr int kBoxColumns = 64;
+constexpr int kPieceChannels = 32;
+constexpr int kMatrices = 64;  // of a k-block, each four
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kRowBytes = 128;  // and their swizzle
+constexpr int kWeightBoxBytes = 8192;
+constexpr int kWeightBytes = 32768;
+constexpr int kPixelBytes = 128;  // and their swizzle
+constexpr int kStageBytes = 8192;
+constexpr int kStagesOffset = 131072;
+constexpr int kBarrierOffset = 196608;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -224,24 +242,6 @@ __device__ __forceinline__ void wgmma_m64n256k16_f16_ss_mn_b(float (&d)[128], un
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 384;
-constexpr int kTilePixels = 64;
-constexpr int kBoxColumns = 64;
-constexpr int kPieceChannels = 32;
-constexpr int kMatrices = 64;  // of a k-block, each four
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kRowBytes = 128;  // and their swizzle
-constexpr int kWeightBoxBytes = 8192;
-constexpr int kWeightBytes = 32768;
-constexpr int kPixelBytes = 128;  // and their swizzle
-constexpr int kStageBytes = 8192;
-constexpr int kStagesOffset = 131072;
-constexpr int kBarrierOffset = 196608;
 
 // ---- Stages ----
 

@@ -25,6 +25,25 @@
 
 namespace convtgen_phase_gemm_forward_ebdf64d0e1165e4a_source {
 
+// ---- Constants ----
+
+constexpr int kTaps = 81;
+constexpr int kConsumers = 256;
+constexpr int kThreads = 288;  // the last warp copies
+constexpr int kInstructionN = 48;
+constexpr int kWeightThreads = 256;
+constexpr int kWeightColumns = 81;
+constexpr int kWeightVectors = 567;  // of 16 bytes
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kPixelBytes = 128;  // and their swizzle
+constexpr int kCopiedBytes = 16640;
+constexpr int kStageBytes = 17408;
+constexpr int kProductBytes = 1536;
+constexpr int kWeightOffset = 139264;
+constexpr int kBarrierOffset = 157696;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -208,25 +227,6 @@ __device__ __forceinline__ void wgmma_m64n48k16_f16_ss(float (&d)[24], unsigned 
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kTaps = 81;
-constexpr int kConsumers = 256;
-constexpr int kThreads = 288;  // the last warp copies
-constexpr int kInstructionN = 48;
-constexpr int kWeightThreads = 256;
-constexpr int kWeightColumns = 81;
-constexpr int kWeightVectors = 567;  // of 16 bytes
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kPixelBytes = 128;  // and their swizzle
-constexpr int kCopiedBytes = 16640;
-constexpr int kStageBytes = 17408;
-constexpr int kProductBytes = 1536;
-constexpr int kWeightOffset = 139264;
-constexpr int kBarrierOffset = 157696;
 
 // ---- Elements ----
 

@@ -28,6 +28,24 @@
 
 namespace convtgen_roll_gemm_forward_f57fbf1a70f78e9d_source {
 
+// ---- Constants ----
+
+constexpr int kConsumers = 256;
+constexpr int kProducers = 128;
+constexpr int kThreads = 384;
+constexpr int kStrip = 128;
+constexpr int kInstructionN = 96;  // of a product
+constexpr int kTaps = 21;
+constexpr int kStagedColumns = 136;
+constexpr int kChannelPitch = 136;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kStageBytes = 17408;      // a row of input
+constexpr int kProductBytes = 3072;     // a B operand
+constexpr int kWeightBytes = 86016;     // of a block, at 0; the stages follow
+constexpr int kBarrierOffset = 225280;  // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -186,24 +204,6 @@ __device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const uns
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kConsumers = 256;
-constexpr int kProducers = 128;
-constexpr int kThreads = 384;
-constexpr int kStrip = 128;
-constexpr int kInstructionN = 96;  // of a product
-constexpr int kTaps = 21;
-constexpr int kStagedColumns = 136;
-constexpr int kChannelPitch = 136;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kStageBytes = 17408;      // a row of input
-constexpr int kProductBytes = 3072;     // a B operand
-constexpr int kWeightBytes = 86016;     // of a block, at 0; the stages follow
-constexpr int kBarrierOffset = 225280;  // mbarriers
 
 // Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
 __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {

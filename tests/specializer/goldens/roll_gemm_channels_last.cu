@@ -26,6 +26,23 @@
 
 namespace convtgen_roll_gemm_forward_376e1bc615a5350f_source {
 
+// ---- Constants ----
+
+constexpr int kConsumers = 256;
+constexpr int kProducers = 128;
+constexpr int kThreads = 384;
+constexpr int kStrip = 256;
+constexpr int kInstructionN = 96;  // of a product
+constexpr int kTaps = 21;
+constexpr int kStagedColumns = 262;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kStageBytes = 16768;      // a row of input
+constexpr int kProductBytes = 3072;     // a B operand
+constexpr int kWeightBytes = 43008;     // of a block, at 0; the stages follow
+constexpr int kBarrierOffset = 177152;  // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -185,23 +202,6 @@ __device__ __forceinline__ void wgmma_m64n96k16_f16_rs(float (&d)[48], const uns
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kConsumers = 256;
-constexpr int kProducers = 128;
-constexpr int kThreads = 384;
-constexpr int kStrip = 256;
-constexpr int kInstructionN = 96;  // of a product
-constexpr int kTaps = 21;
-constexpr int kStagedColumns = 262;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kStageBytes = 16768;      // a row of input
-constexpr int kProductBytes = 3072;     // a B operand
-constexpr int kWeightBytes = 43008;     // of a block, at 0; the stages follow
-constexpr int kBarrierOffset = 177152;  // mbarriers
 
 // Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
 __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {

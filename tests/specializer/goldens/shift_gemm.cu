@@ -28,6 +28,28 @@
 
 namespace convtgen_shift_gemm_forward_f6dd1cf6cbb1c170_source {
 
+// ---- Constants ----
+
+constexpr int kConsumers = 256;   // threads: two warpgroups
+constexpr int kInChannels = 128;  // of a pixel
+constexpr int kInstructionN = 64;
+constexpr int kProducers = 128;  // threads
+constexpr int kThreads = 384;
+constexpr int kStagedColumns = 24;
+constexpr int kRowPitch = 24;
+constexpr int kChannelPitch = 264;
+constexpr int kKStepPitch = 2112;
+constexpr int kCopies = 60;
+constexpr int kSetAccumulators = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 16896;         // the input of a stage
+constexpr int kKBlockWeightBytes = 65536;  // a k-block's B operands
+constexpr int kPackedTileBytes = 524288;   // of an N tile: all k-blocks
+constexpr int kStageBytes = 82432;         // input; weights if not resident
+constexpr int kBarrierOffset = 164864;     // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -186,28 +208,6 @@ __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const uns
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kConsumers = 256;   // threads: two warpgroups
-constexpr int kInChannels = 128;  // of a pixel
-constexpr int kInstructionN = 64;
-constexpr int kProducers = 128;  // threads
-constexpr int kThreads = 384;
-constexpr int kStagedColumns = 24;
-constexpr int kRowPitch = 24;
-constexpr int kChannelPitch = 264;
-constexpr int kKStepPitch = 2112;
-constexpr int kCopies = 60;
-constexpr int kSetAccumulators = 32;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 16896;         // the input of a stage
-constexpr int kKBlockWeightBytes = 65536;  // a k-block's B operands
-constexpr int kPackedTileBytes = 524288;   // of an N tile: all k-blocks
-constexpr int kStageBytes = 82432;         // input; weights if not resident
-constexpr int kBarrierOffset = 164864;     // mbarriers
 
 // ---- Elements ----
 

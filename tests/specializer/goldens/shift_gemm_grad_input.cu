@@ -27,6 +27,26 @@
 
 namespace convtgen_shift_gemm_grad_input_c3bf306a40c089cb_source {
 
+// ---- Constants ----
+
+constexpr int kConsumers = 256;  // threads: two warpgroups
+constexpr int kInstructionN = 128;
+constexpr int kThreads = 384;
+constexpr int kThreadChannels = 32;
+constexpr int kStagedColumns = 40;
+constexpr int kRowPitch = 40;
+constexpr int kChannelPitch = 328;
+constexpr int kKStepPitch = 2624;
+constexpr int kSetAccumulators = 64;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 20992;         // the input of a stage
+constexpr int kKBlockWeightBytes = 32768;  // a k-block's B operands
+constexpr int kPackedTileBytes = 524288;   // of an N tile: all k-blocks
+constexpr int kStageBytes = 53760;         // input; weights if not resident
+constexpr int kBarrierOffset = 215040;     // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -190,26 +210,6 @@ __device__ __forceinline__ void wgmma_m64n128k8_tf32_rs(float (&d)[64], const un
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kConsumers = 256;  // threads: two warpgroups
-constexpr int kInstructionN = 128;
-constexpr int kThreads = 384;
-constexpr int kThreadChannels = 32;
-constexpr int kStagedColumns = 40;
-constexpr int kRowPitch = 40;
-constexpr int kChannelPitch = 328;
-constexpr int kKStepPitch = 2624;
-constexpr int kSetAccumulators = 64;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 20992;         // the input of a stage
-constexpr int kKBlockWeightBytes = 32768;  // a k-block's B operands
-constexpr int kPackedTileBytes = 524288;   // of an N tile: all k-blocks
-constexpr int kStageBytes = 53760;         // input; weights if not resident
-constexpr int kBarrierOffset = 215040;     // mbarriers
 
 // ---- Elements ----
 

@@ -15,6 +15,12 @@
 
 namespace convtgen_thin_grad_input_grad_input_9ecc8d5a1f41490e_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 64;
+constexpr int kThreads = 256;  // the last ones may have nothing to do
+constexpr int kRunRead = 32;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -55,12 +61,6 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 64;
-constexpr int kThreads = 256;  // the last ones may have nothing to do
-constexpr int kRunRead = 32;
 
 // ---- Elements ----
 

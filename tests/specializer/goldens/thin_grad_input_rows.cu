@@ -15,6 +15,13 @@
 
 namespace convtgen_thin_grad_input_grad_input_c041463ba078a474_source {
 
+// ---- Constants ----
+
+constexpr int kTaps = 256;
+constexpr int kSlotTiles = 21;
+constexpr int kTileColumns = 32;
+constexpr int kThreads = 256;  // the last ones may have nothing to do
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -36,13 +43,6 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kTaps = 256;
-constexpr int kSlotTiles = 21;
-constexpr int kTileColumns = 32;
-constexpr int kThreads = 256;  // the last ones may have nothing to do
 
 // ---- Elements ----
 

@@ -26,6 +26,18 @@
 
 namespace convtgen_thin_grad_weight_grad_weight_59a41a3bc8d220b3_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 64;
+constexpr int kTileColumns = 32;
+constexpr int kThreads = 256;  // the last ones may have nothing to do
+constexpr long long kWeights = 3072ll;
+constexpr int kRowSums = 96;
+constexpr int kSums = 96;
+constexpr int kLanes = 32;  // threads of a slot
+constexpr int kPassWeights = 128;
+constexpr int kBiasThreads = 256;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -59,18 +71,6 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 64;
-constexpr int kTileColumns = 32;
-constexpr int kThreads = 256;  // the last ones may have nothing to do
-constexpr long long kWeights = 3072ll;
-constexpr int kRowSums = 96;
-constexpr int kSums = 96;
-constexpr int kLanes = 32;  // threads of a slot
-constexpr int kPassWeights = 128;
-constexpr int kBiasThreads = 256;
 
 // ---- Elements ----
 

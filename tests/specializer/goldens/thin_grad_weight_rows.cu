@@ -20,6 +20,15 @@
 
 namespace convtgen_thin_grad_weight_grad_weight_9ff30e28dc2394db_source {
 
+// ---- Constants ----
+
+constexpr int kSlotTiles = 21;
+constexpr int kTileColumns = 32;
+constexpr int kThreads = 256;  // the last ones may have nothing to do
+constexpr long long kWeights = 5376ll;
+constexpr int kSliceBlocks = 336;
+constexpr int kLanes = 256;  // threads of a slot
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -41,15 +50,6 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kSlotTiles = 21;
-constexpr int kTileColumns = 32;
-constexpr int kThreads = 256;  // the last ones may have nothing to do
-constexpr long long kWeights = 5376ll;
-constexpr int kSliceBlocks = 336;
-constexpr int kLanes = 256;  // threads of a slot
 
 // ---- Elements ----
 
