@@ -249,7 +249,8 @@ TEST(NamedTaps, AreTheColumnsOfRollingRows) {
       for (const Named& each : rolling_products(source.text)) {
         SCOPED_TRACE(each.call);
         ++count[each.first];
-        const std::int64_t tile = number_in(each.call, R"(acc\[(\d+)\])");
+        // One tile's accumulators are no array of tiles.
+        const std::int64_t tile = each.call.contains("(acc,") ? 0 : number_in(each.call, R"(acc\[(\d+)\])");
         const std::int64_t moved = number_in(each.call, R"(fragments(?:\[\w+\])*\[(\d+)\],)") - 2 * tile -
                                    offset_of_tap(layer.axes[kWidth], each.first);
         EXPECT_EQ(shift.value_or(moved), moved);
