@@ -118,7 +118,8 @@ template <typename Block>
   const double read = part_sectors(std::min(read_columns, f.sizes.extents[kWidth]));
   const double written = part_sectors(std::min(row_columns(f, b), f.shape.out[kWidth]));
   return read_bytes * (1 + f.factors.mma_gemm_read_parts * read) +
-         written_bytes * (1 + f.factors.mma_gemm_written_parts * written) * (b.store < f.vector ? rates.narrow : 1);
+         written_bytes * (1 + f.factors.mma_gemm_written_parts * written) *
+             (b.store < f.vector && f.columns.kernel > f.columns.stride ? rates.narrow : 1);
 }
 
 /// Rows of the input, of all planes, for each one that is read.
