@@ -31,8 +31,6 @@ constexpr int kKernelW = P::kernel_w / P::column_phases;
 constexpr int kStrideW = P::stride_w / P::column_phases;
 constexpr int kPaddingW = kFusedPhases ? P::padding_w / P::stride_w : P::padding_w;
 constexpr int kGroupColumns = kGroupOut * P::column_phases;
-// Whether vectors begin with the last of two phases, and end with the first one of the next position.
-constexpr bool kShiftedPairs = kFusedPhases && P::padding_w % P::store != 0;
 
 constexpr int kTaps = P::kernel_d * P::kernel_h * kKernelW;  // of a column
 // Whether images have planes; else there is one, which one depth tap reads.
@@ -182,8 +180,6 @@ static_assert(!kFusedPhases || (P::block_n % P::column_phases == 0 && P::column_
 static_assert(!kPlanes || (!P::channels_last && !kSplit && kCopies > 0 && kRowUnits % kUnitsOfRow == 0 &&
                            kThreads % kChannelsAtOnce == 0 && kStageChannels % kChannelsAtOnce == 0),
               "threads copy equally many units of whole rows");
-static_assert(!kShiftedPairs || (P::column_phases == 2 && P::store == 2 && P::adjacent_channels == 2),
-              "a thread has both phases of a position");
 static_assert(!kPlanes || kFusedPhases || P::store <= 2, "a thread's positions are adjacent in a product");
 static_assert(kRowTaps == 1 || (kKernelW % kRowTaps == 0 && kStrideW == 1 && P::dilation_w == 1 && !kFusedPhases),
               "the taps of a stage are adjacent");

@@ -397,10 +397,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, Element* 
                                               const unsigned char* shared, const float* bias, int row, int channel,
                                               int left, long long plane, const int out_w) {
   const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
-  if constexpr (kShiftedPairs) {
-    store_shifted_pairs(acc, y, stored, reinterpret_cast<const int*>(shared + kColumnOffset), bias, row, channel, left,
-                        plane, out_w);
-  } else if constexpr (kFusedPhases) {
+  if constexpr (kFusedPhases) {
     store_phases(acc, y, stored, reinterpret_cast<const int*>(shared + kColumnOffset), bias, row, channel, left, plane,
                  out_w);
   } else if constexpr (kPlanes) {

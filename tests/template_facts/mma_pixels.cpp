@@ -145,7 +145,7 @@ TemplateFacts facts_of_mma_pixels() {
                           .sizes = {3, {5, 6}},
                           .chips = {"sm_80"},
                           .all_plans = true},
-                         // Fused phases, whose vectors begin with any phase, or are single elements.
+                         // Fused phases, whose vectors are whole, end within a row, or are single elements.
                          {.layer = "20 -> 12; kernel 4x16; stride 1x8; padding 0x4; input 2x3x12; compute tf32; bias",
                           .sizes = {2, {3, 12}},
                           .chips = {"sm_80"},
@@ -154,13 +154,8 @@ TemplateFacts facts_of_mma_pixels() {
                           .sizes = {3, {5, 9}},
                           .chips = {"sm_80"},
                           .all_plans = true},
-                         {.layer = "40 -> 18; kernel 2x4; stride 2; padding 1x3; input 3x5x8; dtype "
+                         {.layer = "40 -> 18; kernel 2x4; stride 2; padding 1x3; output_padding 1; input 3x5x8; dtype "
                                    "f16",
-                          .sizes = {3, {5, 8}},
-                          .chips = {"sm_80"},
-                          .all_plans = true},
-                         {.layer = "40 -> 18; kernel 4; stride 2; padding 1; output_padding 1; input 3x5x8; compute "
-                                   "tf32; bias",
                           .sizes = {3, {5, 8}},
                           .chips = {"sm_80"},
                           .all_plans = true},
@@ -263,7 +258,7 @@ TemplateFacts facts_of_mma_pixels() {
                .least_mutants = 8,
                .unseen = 3,
                .few_blocks = true,
-               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3, column_phases 2, store 2, "
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 16, stages 3, column_phases 2, store 1, "
                         "plane_words 0, copy_bytes 16"},
               {.name = "mma_pixels_split",
                .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute f32x3",

@@ -167,11 +167,11 @@ void choose_store(const Facts& f, Block& b) {
   if (b.column_phases > 1) {
     const std::int64_t padding = f.columns.padding.before;
     b.adjacent_channels = std::max<std::int64_t>(2, std::min(b.column_phases, f.vector));
-    // Pairs may begin with the second of two phases.
-    const auto is_whole = [&](std::int64_t store) {
-      return f.shape.out[kWidth] % store == 0 && (padding % store == 0 || b.column_phases == 2);
-    };
-    b.store = f.layer.axes[kWidth].extent ? halved_until(std::min(b.column_phases, f.vector), is_whole) : 1;
+    b.store =
+        f.layer.axes[kWidth].extent
+            ? halved_until(std::min(b.column_phases, f.vector),
+                           [&](std::int64_t store) { return f.shape.out[kWidth] % store == 0 && padding % store == 0; })
+            : 1;
     return;
   }
   if (!f.channels_last) {
