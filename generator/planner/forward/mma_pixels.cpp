@@ -35,7 +35,7 @@ constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds 
 constexpr std::int64_t kLeastStages = 3, kMostStages = 4;
 constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
 constexpr std::int64_t kMostColumnPhases = 32;  // all of a channel are columns of one block
-constexpr double kFusedOutput = 3;              // instructions more for each output of fused phases
+constexpr double kFusedOutput = 5;              // instructions more for each output of fused phases
 constexpr std::int64_t kSplitBlockK = 32;       // input channels of a stage, where values are split
 constexpr double kSplitProducts = 3;            // of f16, for each of fp32
 constexpr std::int64_t kMostBlocks = 1 << 24;   // of a grid
@@ -315,8 +315,9 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     const bool fused = b.column_phases > 1;
     const double output_instructions = f.factors.mma_gemm_output + (fused ? kFusedOutput : 0) +
                                        f.factors.mma_gemm_store / static_cast<double>(b.store);
-    // A block of many phases stores so much together that only another block hides it.
-    const double stored = fused && at_once == 1 ? outputs * static_cast<double>(f.bytes) / f.factors.mma_pixels_l2 : 0;
+    // A block of many phases stores so much together that only another block hides it, at half of L2's rate.
+    const double stored =
+        fused && at_once == 1 ? 2 * outputs * static_cast<double>(f.bytes) / f.factors.mma_pixels_l2 : 0;
     const double pieces = b.plane_words > 0 && b.copy_bytes < 16 ? warps * c.number(kCopies) * kPieceCycles : 0;
     const double products_of_tile =
         stages * (cycles_of(f.target, stage) * (1 + f.factors.mma_pixels_wait / (warps * at_once)) + pieces +
