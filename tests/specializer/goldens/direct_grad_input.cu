@@ -15,6 +15,15 @@
 
 namespace convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kGroupOut = 64;
+constexpr int kTileChannels = 32;
+constexpr int kStagedRows = 34;
+constexpr int kStagedColumns = 34;
+constexpr int kPlacesOfTurn = 768;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -27,15 +36,6 @@ __device__ __forceinline__ void* shared_memory() {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kGroupOut = 64;
-constexpr int kTileChannels = 32;
-constexpr int kStagedRows = 34;
-constexpr int kStagedColumns = 34;
-constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 

@@ -17,6 +17,13 @@
 
 namespace convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 64;
+constexpr int kStagedColumns = 128;
+constexpr int kPlacesOfTurn = 768;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -42,13 +49,6 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kTileColumns = 64;
-constexpr int kStagedColumns = 128;
-constexpr int kPlacesOfTurn = 768;
 
 // ---- Staging ----
 

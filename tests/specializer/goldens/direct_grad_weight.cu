@@ -269,7 +269,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
   return sum;
 }
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_direct_grad_weight_grad_weight_ae5a6db0ad9683cc_add(const float* __restrict__ partial,
                                                                  const float* __restrict__ partial_bias,

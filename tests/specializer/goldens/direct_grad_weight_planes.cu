@@ -26,6 +26,17 @@
 
 namespace convtgen_direct_grad_weight_grad_weight_49dd3d46a8bc9840_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 128;
+constexpr long long kWeights = 1536ll;
+constexpr int kSums = 64;
+constexpr int kTilePixels = 64;
+constexpr int kStagedColumns = 32;
+constexpr int kStagedPixels = 256;
+constexpr int kWindowPitch = 257;
+constexpr int kBiasThreads = 256;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -47,17 +58,6 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 128;
-constexpr long long kWeights = 1536ll;
-constexpr int kSums = 64;
-constexpr int kTilePixels = 64;
-constexpr int kStagedColumns = 32;
-constexpr int kStagedPixels = 256;
-constexpr int kWindowPitch = 257;
-constexpr int kBiasThreads = 256;
 
 // ---- Staging ----
 

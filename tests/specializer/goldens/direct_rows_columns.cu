@@ -110,7 +110,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const fl
   }
 }
 
-// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
+// Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane, int channel) {
   return channel / 4 * 4 + lane * 4 + channel % 4;
 }
@@ -170,7 +170,7 @@ __device__ __forceinline__ void store_16(float* to, const float* values) {
                                  __float_as_uint(values[3])));
 }
 
-// How many elements behind the start of a vector of 16 bytes this one lies.
+// How many elements after the start of a 16-byte vector this one lies.
 __device__ __forceinline__ int skew_of(const float* element) {
   return static_cast<int>(reinterpret_cast<unsigned long long>(element) / 4 % 4);
 }
@@ -194,7 +194,7 @@ __device__ __forceinline__ int run_length(const Place& place, int run) {
   return place.channel + run * 4 < place.channel_end ? min(max(766 - place.column, 0), kRunLength) : 0;
 }
 
-// What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.
+// What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.
 struct Run {
   float* start;
   int head;
@@ -285,8 +285,8 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[3], fl
     for (int column = 0; column < 8; ++column) {
       #pragma unroll
       for (int phase = 0; phase < 3; ++phase) {
-        const int behind = column * 96 + phase;
-        to[behind] = epilogue(acc[phase][channel][column], bias_value);
+        const int offset = column * 96 + phase;
+        to[offset] = epilogue(acc[phase][channel][column], bias_value);
       }
     }
     __syncwarp();  // all lanes have written
@@ -347,7 +347,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
 
   #pragma unroll 1
   for (int row = warp_y; row < 2; row += 2) {
-    // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+    // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
     place.row = (tile_y * 2 + row) * 2 + 1;
     if (place.row < 257) {
       Accumulators acc[3] = {};

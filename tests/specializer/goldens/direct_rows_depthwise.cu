@@ -104,7 +104,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
   }
 }
 
-// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
+// Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane, int channel) {
   return channel / 4 * 32 + lane * 4 + channel % 4;
 }
@@ -174,9 +174,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsig
   for (int column = 0; column < 4; ++column) {
     #pragma unroll
     for (int phase = 0; phase < 2; ++phase) {
-      const int behind = column * 2 + phase;
-      if (first + behind < 514) {
-        unsigned short* to = pixels + behind * 512;
+      const int offset = column * 2 + phase;
+      if (first + offset < 514) {
+        unsigned short* to = pixels + offset * 512;
         float values[8];
         #pragma unroll
         for (int channel = 0; channel < 8; ++channel) {
@@ -232,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 9)
 
   #pragma unroll 1
   for (int row = warp_y; row < 1; ++row) {
-    // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+    // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
     place.row = row;
     if (place.row < 1) {
       Accumulators acc[2] = {};

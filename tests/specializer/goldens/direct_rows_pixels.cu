@@ -104,7 +104,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
   }
 }
 
-// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
+// Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane) {
   return lane;
 }
@@ -170,7 +170,7 @@ __device__ __forceinline__ int run_length(const Place& place) {
   return min(max(512 - place.column, 0), kWarpPixels) * 21;
 }
 
-// What of a run is inside the output: elements before its first whole vector, whole vectors, elements beside them.
+// What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.
 struct Run {
   unsigned short* start;
   int head;
@@ -215,8 +215,8 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[8], fl
     for (int column = 0; column < 4; ++column) {
       #pragma unroll
       for (int phase = 0; phase < 8; ++phase) {
-        const int behind = column * 8 + phase;
-        const int at = behind * 21;
+        const int offset = column * 8 + phase;
+        const int at = offset * 21;
         to[at] = acc[phase][0][column];
       }
     }
@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   for (int row = warp_y; row < 4; row += 2) {
     #pragma unroll 1
     for (int i = 0; i < 8; ++i) {
-      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
       place.row = (tile_y * 4 + row) * 8 + (floor_mod(i % 8 - 4) + i / 8) % 8;
       if (place.row < 512) {
         Accumulators acc[8] = {};

@@ -116,7 +116,7 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
   }
 }
 
-// Where the weight of a lane's channel lies behind those of its warp for a tap: lanes read adjacent vectors.
+// Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.
 __device__ __forceinline__ int weight_place(int lane, int channel) {
   return channel / 4 * 64 + lane * 4 + channel % 4;
 }
@@ -183,9 +183,9 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[5], unsig
   for (int column = 0; column < 4; ++column) {
     #pragma unroll
     for (int phase = 0; phase < 5; ++phase) {
-      const int behind = column * 5 + phase;
-      if (first + behind < out_w) {
-        unsigned short* to = pixels + behind * 64;
+      const int offset = column * 5 + phase;
+      if (first + offset < out_w) {
+        unsigned short* to = pixels + offset * 64;
         float values[4];
         #pragma unroll
         for (int channel = 0; channel < 4; ++channel) {
@@ -245,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   for (int row = warp_y; row < 8; row += 2) {
     #pragma unroll 1
     for (int i = 0; i < 5; ++i) {
-      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
       place.row = (tile_y * 8 + row) * 5 + (floor_mod(2 * (i % 5) - 1) + i / 5) % 5;
       if (place.row < out_h) {
         Accumulators acc[5] = {};

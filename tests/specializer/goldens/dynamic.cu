@@ -16,6 +16,18 @@
 
 namespace convtgen_direct_forward_ae26b2a86a5158ec_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTaps = 21;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr int kTileColumns = 64;
+constexpr int kTileChannels = 32;
+constexpr int kStagedColumns = 70;
+constexpr int kPitch = 72;
+constexpr int kPlacesOfTurn = 768;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -45,18 +57,6 @@ __device__ __forceinline__ void async_copy_wait_all() {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kTaps = 21;
-constexpr int kGroupIn = 32;
-constexpr int kGroupOut = 32;
-constexpr int kTileColumns = 64;
-constexpr int kTileChannels = 32;
-constexpr int kStagedColumns = 70;
-constexpr int kPitch = 72;
-constexpr int kPlacesOfTurn = 768;
-
 // ---- Staging ----
 
 // Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.
@@ -65,7 +65,7 @@ __device__ __forceinline__ void copy_element(float* to, const float* from, bool 
 }
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
+// later.
 __device__ __forceinline__ void stage_element(float* to, const float* from) {
   copy_element(to, from, true);
 }
@@ -200,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const float* x_group = x + image_channel * in_pixels;
   float* y_image = y + static_cast<long long>(image) * 32 * out_pixels;
 
-  Accumulators acc[1][1] = {};
+  Accumulators acc = {};
   Stage* stages = static_cast<Stage*>(shared_memory());
   const int first_row = tile_y * 8 - 1;
   const int first_column = tile_x * kTileColumns - 3;
@@ -216,36 +216,36 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
       // Kernel row 0: output rows of phase 0, input offset 1.
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 6, &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 5, &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 4, &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 3, &stage.weights[c][3][channel]);  // tap (0, 3)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 2, &stage.weights[c][4][channel]);  // tap (0, 4)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144 + 1, &stage.weights[c][5][channel]);  // tap (0, 5)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 144, &stage.weights[c][6][channel]);      // tap (0, 6)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 144 + 6, &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 144 + 5, &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 144 + 4, &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 144 + 3, &stage.weights[c][3][channel]);  // tap (0, 3)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 144 + 2, &stage.weights[c][4][channel]);  // tap (0, 4)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 144 + 1, &stage.weights[c][5][channel]);  // tap (0, 5)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 144, &stage.weights[c][6][channel]);      // tap (0, 6)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 6, &stage.weights[c][7][channel]);   // tap (1, 0)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 5, &stage.weights[c][8][channel]);   // tap (1, 1)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 4, &stage.weights[c][9][channel]);   // tap (1, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 3, &stage.weights[c][10][channel]);  // tap (1, 3)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 2, &stage.weights[c][11][channel]);  // tap (1, 4)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72 + 1, &stage.weights[c][12][channel]);  // tap (1, 5)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 72, &stage.weights[c][13][channel]);      // tap (1, 6)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 72 + 6, &stage.weights[c][7][channel]);   // tap (1, 0)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 72 + 5, &stage.weights[c][8][channel]);   // tap (1, 1)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 72 + 4, &stage.weights[c][9][channel]);   // tap (1, 2)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 72 + 3, &stage.weights[c][10][channel]);  // tap (1, 3)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 72 + 2, &stage.weights[c][11][channel]);  // tap (1, 4)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 72 + 1, &stage.weights[c][12][channel]);  // tap (1, 5)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 72, &stage.weights[c][13][channel]);      // tap (1, 6)
       // Kernel row 2: output rows of phase 0, input offset -1.
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 6, &stage.weights[c][14][channel]);  // tap (2, 0)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 5, &stage.weights[c][15][channel]);  // tap (2, 1)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 4, &stage.weights[c][16][channel]);  // tap (2, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 3, &stage.weights[c][17][channel]);  // tap (2, 3)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 2, &stage.weights[c][18][channel]);  // tap (2, 4)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][19][channel]);  // tap (2, 5)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][20][channel]);      // tap (2, 6)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 6, &stage.weights[c][14][channel]);  // tap (2, 0)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 5, &stage.weights[c][15][channel]);  // tap (2, 1)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 4, &stage.weights[c][16][channel]);  // tap (2, 2)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 3, &stage.weights[c][17][channel]);  // tap (2, 3)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 2, &stage.weights[c][18][channel]);  // tap (2, 4)
+      multiply_add(acc, &stage.rows[c][0][0] + place + 1, &stage.weights[c][19][channel]);  // tap (2, 5)
+      multiply_add(acc, &stage.rows[c][0][0] + place, &stage.weights[c][20][channel]);      // tap (2, 6)
     }
   }
 
-  // Behind the loop, so that no register keeps them through it.
+  // After the loop, so that no register keeps them through it.
   const int m_y = tile_y * 8 + row;
   const int m_x = tile_x * kTileColumns + column;
-  store(acc[0][0], y_image, channel, m_y, m_x, height, width);
+  store(acc, y_image, channel, m_y, m_x, height, width);
 }
 
 }  // namespace convtgen_direct_forward_ae26b2a86a5158ec_source

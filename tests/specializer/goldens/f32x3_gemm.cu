@@ -91,7 +91,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -126,7 +126,7 @@ __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -144,7 +144,7 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -353,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // ---- Tiles and stages ----
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 3 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
@@ -425,7 +425,7 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
   }
 }
 
-// Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.
+// Writes zeros to the rows and columns of a stage outside the image, and to channels beyond the layer's.
 __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
   for (int i = thread; i < 160; i += 128) {
     const int iy = first_row + i % 10;
@@ -447,7 +447,7 @@ __device__ __forceinline__ float largest_of(const float4& four) {
   return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
 }
 
-// A thread's vector: adjacent positions of two channels, with channels last four channels of a position.
+// A thread's vector: adjacent positions of two channels; with channels last, four channels of a position.
 using Vector = float[8];
 
 // Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
@@ -455,7 +455,7 @@ __device__ __forceinline__ bool has_vector(int i, int thread) {
   return i < 7 && i * 16 + thread % 16 < kLineVectors;
 }
 
-// Loads the i-th of a thread's vectors; zeros where there is none.
+// Loads the i-th of a thread's vectors; zeros beyond its vectors.
 __device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
   #pragma unroll
   for (int v = 0; v < 8; ++v) {
@@ -546,7 +546,7 @@ struct Issued {
   int kept;
 };
 
-// Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.
+// Processes the oldest stage: scans it for finite maxima, splits it unless consumers do, and releases it to them.
 __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
                                               unsigned long long* landed, Issued& issued, int thread) {
   unsigned char* stage = stages + issued.oldest * kStageBytes;
@@ -657,7 +657,7 @@ __device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
   }
 }
 
-// The i-th of a thread's totals, of which four lie together.
+// The i-th of a thread's totals; four lie together.
 __device__ __forceinline__ float& total_at(float4* totals, int i) {
   return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
 }
@@ -830,7 +830,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 4;
   unsigned long long* landed = empty + 4;     // of copies, before the producers process them
-  unsigned long long* resident = landed + 4;  // of the weights, where they are
+  unsigned long long* resident = landed + 4;  // of resident weights
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < 4; ++stage) {
       mbarrier_init(&full[stage], 4);
@@ -855,7 +855,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     unsigned int parity = 1;
     Issued issued = {0, 0, 0, 0, 0};
     for (int index = first_tile; index < tiles || issued.stages > 0; index += next_tile) {
-      const bool drains = index >= tiles;  // processes what is left, here because warps synchronise there
+      const bool drains = index >= tiles;  // processes the stages that are left
       const Tile tile = tile_at(index);
       const int first_row = tile.m_y - 1;
       const int first_column = tile.m_x - 4;

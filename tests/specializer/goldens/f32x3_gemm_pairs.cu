@@ -90,7 +90,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -125,7 +125,7 @@ __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -143,7 +143,7 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -358,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // ---- Tiles and stages ----
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 1 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
@@ -423,7 +423,7 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
   }
 }
 
-// Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.
+// Writes zeros to the rows and columns of a stage outside the image, and to channels beyond the layer's.
 __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
   for (int i = thread / 8; i < 16; i += 32) {
     const bool is_copied = first_row >= 0 && first_row < 1;
@@ -449,7 +449,7 @@ __device__ __forceinline__ float stage_maximum(const unsigned char* maxima) {
                largest_of(reinterpret_cast<const float4*>(maxima)[1]));
 }
 
-// A thread's vector: adjacent positions of two channels, with channels last four channels of a position.
+// A thread's vector: adjacent positions of two channels; with channels last, four channels of a position.
 using Vector = float[8];
 
 // Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
@@ -457,7 +457,7 @@ __device__ __forceinline__ bool has_vector(int i, int thread) {
   return i < 9 && i * kLineThreads + thread % kLineThreads < kLineVectors;
 }
 
-// Loads the i-th of a thread's vectors; zeros where there is none.
+// Loads the i-th of a thread's vectors; zeros beyond its vectors.
 __device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
   #pragma unroll
   for (int v = 0; v < 8; ++v) {
@@ -548,7 +548,7 @@ struct Issued {
   int kept;
 };
 
-// Processes the oldest stage: scans it for finite maxima, splits it if the consumers don't, and releases it to them.
+// Processes the oldest stage: scans it for finite maxima, splits it unless consumers do, and releases it to them.
 __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
                                               unsigned long long* landed, Issued& issued, int thread) {
   unsigned char* stage = stages + issued.oldest * kStageBytes;
@@ -622,7 +622,7 @@ __device__ __forceinline__ void drop_low_of_infinite(Accumulators& acc) {
   }
 }
 
-// The i-th of a thread's totals, of which four lie together.
+// The i-th of a thread's totals; four lie together.
 __device__ __forceinline__ float& total_at(float4* totals, int i) {
   return reinterpret_cast<float*>(totals + i / 4 * kConsumers)[i % 4];
 }
@@ -819,7 +819,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     unsigned int parity = 1;
     Issued issued = {0, 0, 0, 0, 0};
     for (int index = first_tile; index < tiles || issued.stages > 0; index += next_tile) {
-      const bool drains = index >= tiles;  // processes what is left, here because warps synchronise there
+      const bool drains = index >= tiles;  // processes the stages that are left
       const Tile tile = tile_at(index);
       const int first_row = tile.m_y;
       const int first_column = tile.m_x * 8 - 4;

@@ -26,6 +26,35 @@
 
 namespace convtgen_f32x3_mma_forward_51698ab85699c147_source {
 
+// ---- Constants ----
+
+constexpr float kLowScale = 2048.0f;
+constexpr int kThreads = 256;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupOut = 64;
+constexpr int kWarpRows = 32;  // positions
+constexpr int kPixelPitch = 144;
+constexpr int kLaneValues = 512;  // a column's items: each lane's four weights of a k-step and tap
+constexpr int kMostLowTerms = 256;
+constexpr int kAllPlaces = 81;
+constexpr int kPlaceStep = 64;  // from a place of a thread to its next
+constexpr int kMostRaise = 126;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 11664;           // the input of a stage
+constexpr int kLowOffset = 64;               // from a pixel's high parts to its low ones
+constexpr int kFragmentBytes = 512;          // of 8 columns
+constexpr int kTapBytes = 4096;              // of a step
+constexpr int kKBlockWeightBytes = 65536;    // of a k-block
+constexpr int kWeightBytes = 262144;         // of all k-blocks
+constexpr int kPackedMaximaOffset = 262400;  // written while weights are packed
+constexpr int kPackedTileBytes = 264448;
+constexpr int kStageBytes = 77200;  // input; weights if not resident
+constexpr int kScalesOffset = 154400;
+constexpr int kBiasOffset = 154912;  // one a channel
+constexpr int kMaximaOffset = 155168;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -112,35 +141,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr float kLowScale = 2048.0f;
-constexpr int kThreads = 256;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupOut = 64;
-constexpr int kWarpRows = 32;  // positions
-constexpr int kPixelPitch = 144;
-constexpr int kLaneValues = 512;  // a column's items: each lane's four weights of a k-step and tap
-constexpr int kMostLowTerms = 256;
-constexpr int kAllPlaces = 81;
-constexpr int kPlaceStep = 64;  // from a place of a thread to its next
-constexpr int kMostRaise = 126;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 11664;           // the input of a stage
-constexpr int kLowOffset = 64;               // from a pixel's high parts to its low ones
-constexpr int kFragmentBytes = 512;          // of 8 columns
-constexpr int kTapBytes = 4096;              // of a step
-constexpr int kKBlockWeightBytes = 65536;    // of a k-block
-constexpr int kWeightBytes = 262144;         // of all k-blocks
-constexpr int kPackedMaximaOffset = 262400;  // written while weights are packed
-constexpr int kPackedTileBytes = 264448;
-constexpr int kStageBytes = 77200;  // input; weights if not resident
-constexpr int kScalesOffset = 154400;
-constexpr int kBiasOffset = 154912;  // one a channel
-constexpr int kMaximaOffset = 155168;
-
 // ---- Elements ----
 
 // The larger of a and |b|; infinities and NaN don't count.
@@ -219,7 +219,7 @@ __device__ bool has_taps(int y, int x) {
   return rows && columns;
 }
 
-// The row and the column in the tile of its first position that a warp has, which is so many positions behind the
+// The row and the column in the tile of its first position that a warp has, which is so many positions after the
 // first.
 __device__ __forceinline__ int first_row(int place) {
   return place / 64 * 8 + place % 64 / 8;
@@ -248,16 +248,12 @@ __device__ int first_use(int load) {
   return first;
 }
 
-__device__ bool has_taps_at(int outer, int inner) {
-  return has_taps(inner, outer);
-}
-
 // Whether products of an outer tap need that load.
 __device__ bool is_needed(int outer, int load) {
   bool needed = false;
   for (int tile = 0; tile < 2; ++tile) {
     const int inner = tile + 1 - load;
-    needed = needed || (inner >= 0 && inner <= 1 && has_taps_at(outer, inner));
+    needed = needed || (inner >= 0 && inner <= 1 && has_taps(inner, outer));
   }
   return needed;
 }
@@ -274,11 +270,6 @@ __device__ __forceinline__ long long packed_offset(int k_step, int tap) {
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
   return (ci * outs + co) * taps + tap;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co) {
-  return co;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -708,10 +699,9 @@ __device__ __forceinline__ float acc_of(const float (&acc)[2][2][4], int phase, 
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth after these.
 // `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
-// the
-// block's first channel of the first image, `left` how many channels there are from there on.
+// the block's first channel of the first image.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, float* __restrict__ y, const float* bias,
                                              const Tile& tile, int place, int row, int channel, int phase_row) {
   #pragma unroll
@@ -728,15 +718,14 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, float* __r
         for (int phase_w = 0; phase_w < 2; ++phase_w) {
           const int ox = m_x * 2 - 1 + phase_w;
           if (ox >= 0 && ox < 32) {
-            float* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64;
-            const int own = own_channel(channel);
+            float* to = y + ((static_cast<long long>(image) * 32 + oy) * 32 + ox) * 64 + channel;
             float values[4];
             #pragma unroll
             for (int v = 0; v < 4; ++v) {
-              values[v] = epilogue(acc_of(acc[first], phase_w, v, half), bias[own + v]);
+              values[v] = epilogue(acc_of(acc[first], phase_w, v, half), bias[channel + v]);
             }
-            store_global_16(to + own, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                                 __float_as_uint(values[2]), __float_as_uint(values[3])));
+            store_global_16(to, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                           __float_as_uint(values[2]), __float_as_uint(values[3])));
           }
         }
       }
@@ -745,9 +734,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, float* __r
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's,
-// whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels of the
-// group there are from the block's first one on.
+// block's.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, float* __restrict__ y, const float* bias,
                                             const Tile& tile, int first, int lane, int channel, int phase_row) {
   store_pixels(acc, y, bias, tile, first, lane / 4, channel + lane % 4 * 4, phase_row);
@@ -800,10 +787,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   stage_weights(shared + kInputBytes, own_weights);
   async_copy_commit();
 
-  // The lane's pixel of its warp's first tile, and its weights.
-  const int lane = thread % 32;
-  const int warp_m = thread / 32 % 2;
-  const int warp_n = thread / 64;
+  // The lane's pixel of its warp's first tile, and its weights. Unsigned divisions take fewer registers.
+  const int lane = threadIdx.x % 32;
+  const int warp_m = threadIdx.x / 32 % 2;
+  const int warp_n = threadIdx.x / 64;
   const int place = warp_m * kWarpRows;
   const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 9 + (first_column() + columns_to(lane % 16));
   const int input_offset = pixel * kPixelPitch + lane / 16 * 16;

@@ -94,7 +94,7 @@ __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsig
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -134,7 +134,7 @@ __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -242,7 +242,7 @@ __device__ __forceinline__ int pixel_of_tap(int tap) {
 
 using Words = unsigned int[8][4];
 
-// Loads a unit: zeros where it is outside the image, and for channels that there are not.
+// Loads a unit: zeros where it is outside the image, and for channels past the last.
 __device__ __forceinline__ void load_unit(unsigned int (&words)[4], const unsigned short* __restrict__ from,
                                           bool is_inside) {
   uint4 loaded = make_uint4(0, 0, 0, 0);
@@ -255,7 +255,7 @@ __device__ __forceinline__ void load_unit(unsigned int (&words)[4], const unsign
   words[3] = loaded.w;
 }
 
-// Loads a unit: zeros where it is outside the image, and for channels that there are not.
+// Loads a unit: zeros where it is outside the image, and for channels past the last.
 __device__ __forceinline__ void load_unit_2(unsigned int (&words)[4], const unsigned short* __restrict__ from,
                                             bool is_inside) {
   uint4 loaded = make_uint4(0, 0, 0, 0);
@@ -771,7 +771,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
   return sum;
 }
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add(const float* __restrict__ partial,
                                                                const float* __restrict__ partial_bias,

@@ -97,7 +97,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -155,7 +155,7 @@ __device__ __forceinline__ void tensor_load_2d(void* to, const TensorMap& map, u
       : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -397,7 +397,7 @@ __device__ __forceinline__ int exponent_of(float scale) {
 
 // ---- Producer ----
 
-// A position of x or of the window, and whether anybody wants it.
+// A position of x or of the window, and whether anybody reads it.
 struct Position {
   int at;
   bool is_wanted;
@@ -616,7 +616,8 @@ __device__ __forceinline__ int element_of_lane(int lane) {
   return lane % 8 / 2 + lane % 2 * 4;
 }
 
-// Where a row lies: its copy, and its first word behind the copy's, of the first channel; and how many columns it has.
+// Where a row lies: its copy, and its first word, counted from the copy's, of the first channel; and how many columns
+// it has.
 struct Row {
   const unsigned char* copy;
   int begin;
@@ -714,7 +715,7 @@ __device__ __forceinline__ void keep_inside_2(Strip& words, int first, int colum
   }
 }
 
-// Writes the positions of x of a stage: zeros behind the end of the images and of a row. `first_column` is the tile's.
+// Writes the positions of x of a stage: zeros past the end of the images and of a row. `first_column` is the tile's.
 __device__ __forceinline__ void turn_input(unsigned char* input, unsigned char* spare, const unsigned char* slot,
                                            int first_column, int warp, int lane) {
   #pragma unroll 1
@@ -735,7 +736,7 @@ __device__ __forceinline__ void turn_input(unsigned char* input, unsigned char* 
   }
 }
 
-// The position of the window of an element that is so far behind its first one: where the plane wants it, which is the
+// The position of the window of an element that is so far after its first one: where the plane needs it, which is the
 // only one that may, or this one. `row` is the first position of its row. `plane_h` is the first plane.
 __device__ __forceinline__ Position window_position(int from_first, int block, int plane_h, int row) {
   const unsigned int first = from_first;
@@ -745,7 +746,7 @@ __device__ __forceinline__ Position window_position(int from_first, int block, i
   return {plane_h * 380 + row + column, is_wanted};
 }
 
-// Writes the positions of grad_y of a stage: zeros where there is none. `first_column` is that of the window's first
+// Writes the positions of grad_y of a stage: zeros where no position is. `first_column` is that of the window's first
 // word.
 __device__ __forceinline__ void turn_window(unsigned char* window, unsigned char* spare, const unsigned char* slot,
                                             int first_column, int warp, int lane) {
@@ -1065,7 +1066,7 @@ __device__ __forceinline__ void store_parts(Accumulators (&totals)[2], float4* o
 
 // ---- Kernels ----
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {
@@ -1121,7 +1122,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
     }
     Accumulators high[2] = {};
     Accumulators low[2] = {};
-    Accumulators sums[2] = {};  // where they are not in shared memory
+    Accumulators sums[2] = {};  // totals, unless these are in shared memory
     float4* own_totals = reinterpret_cast<float4*>(shared + kTotalsOffset) + thread;
     clear_totals(own_totals);
     for (int consumed = 0; consumed < count; ++consumed) {

@@ -106,7 +106,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -478,7 +478,7 @@ __device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMa
   }
 }
 
-// One thread's copies for the stage that some stages before this one were consumed from: other warps may lag behind it.
+// One thread's copies for the stage that some stages before this one were consumed from: other warps may be slower.
 __device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
                                           unsigned long long* full, unsigned long long* empty, const Source& source,
                                           int count, int consumed) {
@@ -654,7 +654,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
   return sum;
 }
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_add(const float* __restrict__ partial,
                                                                  const float* __restrict__ partial_bias,

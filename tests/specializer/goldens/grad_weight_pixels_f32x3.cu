@@ -99,7 +99,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -157,7 +157,7 @@ __device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, u
       : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -445,8 +445,8 @@ __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const
                                               int part, int step, const int& place) {
   // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
   const int run = step / 5 * 160;
-  const int behind = step % 5 * 512 + part * kWindowPartBytes;
-  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + behind);
+  const int in_run = step % 5 * 512 + part * kWindowPartBytes;
+  matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + in_run);
 }
 
 __device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
@@ -685,7 +685,7 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
   }
 }
 
-// Zeros behind what copies bring to each of some boxes, which products read. No copy overwrites them.
+// Zeros after what copies bring to each of some boxes, which products read. No copy overwrites them.
 __device__ __forceinline__ void zero_tails(unsigned char* boxes, int copied, int bytes) {
   for (int box = 0; box < 4; ++box) {
     for (int i = copied + static_cast<int>(threadIdx.x) * 16; i < bytes; i += 4096) {
@@ -714,7 +714,7 @@ __device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMa
   }
 }
 
-// One thread's copies for the stage that some stages before this one were consumed from: other warps may lag behind it.
+// One thread's copies for the stage that some stages before this one were consumed from: other warps may be slower.
 __device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
                                           unsigned long long* full, unsigned long long* empty, const Source& source,
                                           int count, int consumed) {
@@ -744,7 +744,7 @@ __device__ __forceinline__ Source source_of(const Target& target, const Tiles& t
 // ---- Kernels ----
 
 // Brings a tile of NCHW to shared memory, with zeros beyond so many images and beyond the channels. All of the block's
-// threads share it, and wait for each other behind.
+// threads share it, and wait for each other at its end.
 __device__ __forceinline__ void bring_tile(float* tile, const float* __restrict__ from, int first_position,
                                            int first_channel, int images, int thread) {
   const int position = first_position + thread % kCopySide;
@@ -764,7 +764,7 @@ __device__ __forceinline__ void bring_tile(float* tile, const float* __restrict_
 }
 
 // Brings a tile of NCHW to shared memory, with zeros beyond so many images and beyond the channels. All of the block's
-// threads share it, and wait for each other behind.
+// threads share it, and wait for each other at its end.
 __device__ __forceinline__ void bring_tile_2(float* tile, const float* __restrict__ from, int first_position,
                                              int first_channel, int images, int thread) {
   const int position = first_position + thread % kCopySide;
@@ -817,7 +817,7 @@ __device__ __forceinline__ void store_split_2(unsigned char* to, const float (&w
   *reinterpret_cast<uint4*>(to + 512) = make_uint4(low[0], low[1], low[2], low[3]);
 }
 
-// `from` and `to` are a chunk's. It has so many images that are there.
+// `from` and `to` are a chunk's. It has so many images of the batch.
 __device__ __forceinline__ void split_tile(const float* __restrict__ from, unsigned char* __restrict__ to,
                                            const float* __restrict__ maxima, unsigned char* shared, int first_position,
                                            int first_channel, int images, int thread) {
@@ -846,7 +846,7 @@ __device__ __forceinline__ void split_tile(const float* __restrict__ from, unsig
   }
 }
 
-// `from` and `to` are a chunk's. It has so many images that are there.
+// `from` and `to` are a chunk's. It has so many images of the batch.
 __device__ __forceinline__ void split_tile_2(const float* __restrict__ from, unsigned char* __restrict__ to,
                                              const float* __restrict__ maxima, unsigned char* shared,
                                              int first_position, int first_channel, int images, int thread) {
@@ -924,7 +924,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   int places = place_of_rows(warpgroup * 4 + thread / 32 % 4, lane);
   Accumulators high = {};
   Accumulators low = {};
-  Accumulators sums = {};  // where they are not in shared memory
+  Accumulators sums = {};  // totals, unless these are in shared memory
   for (int consumed = 0; consumed < count; ++consumed) {
     if (thread == 0) {
       copy_next(shared, x_map, grad_y_map, full, empty, source, count, consumed);

@@ -86,7 +86,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -439,7 +439,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
 
 // ---- Kernels ----
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {

@@ -17,6 +17,16 @@
 
 namespace convtgen_direct_forward_466f2c8264db5507_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 30;
+constexpr int kTileChannels = 32;
+constexpr int kStagedColumns = 18;
+constexpr int kPitch = 20;
+constexpr int kPlacesOfTurn = 768;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -42,20 +52,10 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kGroupIn = 32;
-constexpr int kGroupOut = 30;
-constexpr int kTileChannels = 32;
-constexpr int kStagedColumns = 18;
-constexpr int kPitch = 20;
-constexpr int kPlacesOfTurn = 768;
-
 // ---- Staging ----
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
+// later.
 __device__ __forceinline__ void stage_element(float* to, const unsigned short* from, bool is_inside) {
   *to = is_inside ? half_to_float(*from) : 0.0f;
 }
@@ -242,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     }
   }
 
-  // Behind the loop, so that no register keeps them through it.
+  // After the loop, so that no register keeps them through it.
   const int m_y = tile_y * 8 + row;
   store(acc[0][0], y_image, bias, channel, channels, m_y * 2, column * 2);
   store(acc[0][1], y_image, bias, channel, channels, m_y * 2, column * 2 + 1);

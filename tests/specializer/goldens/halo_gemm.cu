@@ -29,6 +29,28 @@
 
 namespace convtgen_halo_gemm_forward_2a3d0bc419a8a723_source {
 
+// ---- Constants ----
+
+constexpr int kConsumers = 256;
+constexpr int kThreads = 384;
+constexpr int kPackers = 256;       // threads of a block that packs weights
+constexpr int kInstructionN = 128;  // of a product
+constexpr int kPositions = 128;
+constexpr int kStagedColumns = 129;
+constexpr int kRowPitch = 17;  // used only with a halo of rows
+constexpr int kUnitPitch = 2336;
+constexpr int kAllPlaces = 146;
+constexpr int kPlaceStep = 32;  // from a place of a thread to its next
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kProductBytes = 4096;        // a B operand
+constexpr int kKBlockWeightBytes = 32768;  // a k-block's B operands
+constexpr int kResidentBytes = 131072;     // the weights, at 0; the stages follow
+constexpr int kStageBytes = 9344;          // input; weights if not resident
+constexpr int kBiasOffset = 187136;        // one a channel
+constexpr int kBarrierOffset = 187264;     // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -73,7 +95,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -93,7 +115,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -111,7 +133,7 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -202,28 +224,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kConsumers = 256;
-constexpr int kThreads = 384;
-constexpr int kPackers = 256;       // threads of a block that packs weights
-constexpr int kInstructionN = 128;  // of a product
-constexpr int kPositions = 128;
-constexpr int kStagedColumns = 129;
-constexpr int kRowPitch = 17;  // used only with a halo of rows
-constexpr int kUnitPitch = 2336;
-constexpr int kAllPlaces = 146;
-constexpr int kPlaceStep = 32;  // from a place of a thread to its next
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kProductBytes = 4096;        // a B operand
-constexpr int kKBlockWeightBytes = 32768;  // a k-block's B operands
-constexpr int kResidentBytes = 131072;     // the weights, at 0; the stages follow
-constexpr int kStageBytes = 9344;          // input; weights if not resident
-constexpr int kBiasOffset = 187136;        // one a channel
-constexpr int kBarrierOffset = 187264;     // mbarriers
-
 // Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
 __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
   for (int stage = 0; stage < 6; ++stage) {
@@ -233,11 +233,6 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
 }
 
 // ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
 
 // The thread's i-th channel, whose first is `co`.
 __device__ __forceinline__ int own_channel(int co, int i) {
@@ -341,7 +336,6 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile {
   int image;
-  int m_y;
   int m_x;
 };
 
@@ -351,7 +345,6 @@ __device__ __forceinline__ Tile flat_tile(int index, int before) {
   const long long image = at < 0 ? -((288 - at) / 289) : at / 289;
   Tile tile;
   tile.image = static_cast<int>(image);
-  tile.m_y = 0;
   tile.m_x = static_cast<int>(at - image * 289);
   return tile;
 }
@@ -368,12 +361,6 @@ using Places = long long[5];
 
 __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 4 + i * kPlaceStep;
-}
-
-// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
-// take no registers.
-__device__ __forceinline__ int offset_of_place(int thread, int i) {
-  return place_of(thread, 0) * 16 + i * 512;
 }
 
 // Whether the thread's place is one of the tile's.
@@ -434,7 +421,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 5 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + offset_of_place(thread, item);
+      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16;
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
@@ -457,8 +444,8 @@ __device__ __forceinline__ void pin(Accumulators (&acc)[2][1]) {
   }
 }
 
-// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
-// first k-block, whose first products overwrite the accumulators.
+// Issues all products of one k-block. `later` is 0 in a tile's first k-block, whose first products overwrite the
+// accumulators.
 __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[2][1], const unsigned char* input,
                                                  unsigned long long weights, int later) {
   #pragma unroll
@@ -505,7 +492,7 @@ __device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int phase,
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
-// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
+// block's, `y` the block's first channel of the first image.
 __device__ __forceinline__ void store_parts(const Accumulators (&acc)[2][1], unsigned short* __restrict__ y,
                                             const float* bias, const Tile& tile, int row, int channel, int batch) {
   float bias_registers[8];
@@ -535,8 +522,8 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[2][1], uns
             values[i] = epilogue(acc_of(acc[part], phase, i, half), bias_registers[i]);
           }
           store_global_16(to + own,
-                          make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                     pair(values[6], values[7])));
+                          make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
+                                     floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
         }
       }
     }
@@ -563,7 +550,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 6;
-  unsigned long long* resident = empty + 6;  // of the weights, where they are
+  unsigned long long* resident = empty + 6;  // of resident weights
   if (threadIdx.x == 0) {
     init_stages(full, empty);
     mbarrier_init(resident, 1);

@@ -26,6 +26,24 @@
 
 namespace convtgen_halo_gemm_forward_8b11dcfc6cda0d86_source {
 
+// ---- Constants ----
+
+constexpr int kConsumers = 256;
+constexpr int kThreads = 384;
+constexpr int kPackers = 256;      // threads of a block that packs weights
+constexpr int kInstructionN = 48;  // of a product
+constexpr int kUnitPitch = 2976;
+constexpr int kAllPlaces = 180;
+constexpr int kPlaceStep = 32;  // from a place of a thread to its next
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kProductBytes = 1536;        // a B operand
+constexpr int kKBlockWeightBytes = 27648;  // a k-block's B operands
+constexpr int kResidentBytes = 55296;      // the weights, at 0; the stages follow
+constexpr int kStageBytes = 11904;         // input; weights if not resident
+constexpr int kBarrierOffset = 126720;     // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -68,7 +86,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -88,7 +106,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -106,7 +124,7 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -184,24 +202,6 @@ __device__ __forceinline__ void wgmma_m64n48k16_f16_ss(float (&d)[24], unsigned 
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kConsumers = 256;
-constexpr int kThreads = 384;
-constexpr int kPackers = 256;      // threads of a block that packs weights
-constexpr int kInstructionN = 48;  // of a product
-constexpr int kUnitPitch = 2976;
-constexpr int kAllPlaces = 180;
-constexpr int kPlaceStep = 32;  // from a place of a thread to its next
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kProductBytes = 1536;        // a B operand
-constexpr int kKBlockWeightBytes = 27648;  // a k-block's B operands
-constexpr int kResidentBytes = 55296;      // the weights, at 0; the stages follow
-constexpr int kStageBytes = 11904;         // input; weights if not resident
-constexpr int kBarrierOffset = 126720;     // mbarriers
-
 // Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
 __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
   for (int stage = 0; stage < 6; ++stage) {
@@ -211,11 +211,6 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
 }
 
 // ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
 
 // The thread's i-th channel, whose first is `co`.
 __device__ __forceinline__ int own_channel(int co) {
@@ -349,12 +344,6 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 4 + i * kPlaceStep;
 }
 
-// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
-// take no registers.
-__device__ __forceinline__ int offset_of_place(int thread, int i) {
-  return place_of(thread, 0) * 16 + i * 512;
-}
-
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -367,10 +356,8 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
   for (int i = 0; i < 6; ++i) {
     const int pixel = place_of(thread, i);
     const int image = tile.image;
-    const int row = pixel / 10;
-    const int column = pixel - row * 10;
-    const int iy = tile.m_y + row;
-    const int ix = tile.m_x + column;
+    const int iy = tile.m_y + pixel / 10;
+    const int ix = tile.m_x + pixel % 10;
     const bool inside = is_place(thread, i) && (iy >= 0 && iy < 30 && ix >= 0 && ix < 30);
     const long long first = static_cast<long long>(image) * 1843200;
     const long long of_pixel = static_cast<long long>(iy) * 30 + ix;
@@ -414,7 +401,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 6 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + offset_of_place(thread, item);
+      unsigned char* pixel = to + unit_of(thread) * kUnitPitch + place_of(thread, item) * 16;
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
@@ -427,16 +414,15 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 using Accumulators = float[24];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[1][1]) {
+__device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 24; ++i) {
-    wgmma_pin(acc[0][0][i]);
+    wgmma_pin(acc[i]);
   }
 }
 
-// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
-// first k-block, whose first products overwrite the accumulators.
-__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], const unsigned char* input,
+// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile.
+__device__ __forceinline__ void multiply_k_block(Accumulators& acc, const unsigned char* input,
                                                  unsigned long long weights, int first_part) {
   const int first = first_part * 80;
   const unsigned long long a = wgmma_descriptor(input + first * 16, kUnitPitch, 160, 0);
@@ -450,7 +436,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], cons
       for (int k_step = 0; k_step < 2; ++k_step) {
         const unsigned long long moved = wgmma_descriptor_move(a, pixel * 16 + k_step * 5952);
         const int tap = t_y * 3 + t_x;
-        wgmma_m64n48k16_f16_ss(acc[0][0], moved, wgmma_descriptor_move(weights, (tap * 2 + k_step) * kProductBytes), 1);
+        wgmma_m64n48k16_f16_ss(acc, moved, wgmma_descriptor_move(weights, (tap * 2 + k_step) * kProductBytes), 1);
       }
     }
   }
@@ -459,15 +445,15 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][1], cons
 // ---- Epilogue ----
 
 // A part's accumulator of a phase and the thread's i-th channel, for its row of that half.
-__device__ __forceinline__ float acc_of(const Accumulators (&acc)[1], int i, int half) {
+__device__ __forceinline__ float acc_of(const Accumulators& acc, int i, int half) {
   const int column = i / 2 * 4 + half * 2 + i % 2;
-  return acc[0][column];
+  return acc[column];
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
-// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], unsigned short* __restrict__ y,
-                                            const Tile& tile, int plane, int first_part, int row, int channel) {
+// block's, `y` the block's first channel of the first image.
+__device__ __forceinline__ void store_parts(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
+                                            int plane, int first_part, int row, int channel) {
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int place = row + 8 * half;  // in the part
@@ -480,9 +466,10 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][1], uns
       float values[4];
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        values[i] = acc_of(acc[0], i, half);
+        values[i] = acc_of(acc, i, half);
       }
-      store_global_8(to + own, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+      store_global_8(to + own,
+                     make_uint2(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3])));
     }
   }
 }
@@ -504,19 +491,19 @@ __device__ __forceinline__ int end_position(int first_m) {
 }
 
 // No accumulator has a product yet.
-__device__ __forceinline__ void clear(Accumulators (&acc)[1][1]) {
+__device__ __forceinline__ void clear(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 24; ++i) {
-    acc[0][0][i] = 0;
+    acc[i] = 0;
   }
 }
 
 // Planes that are stored make room for later ones.
-__device__ __forceinline__ void move_on(Accumulators (&acc)[1][1]) {
+__device__ __forceinline__ void move_on(Accumulators& acc) {
   #pragma unroll
   for (int i = 0; i < 24; ++i) {
     const int from = i + 8;
-    acc[0][0][i] = from < 24 ? acc[0][0][from < 23 ? from : 23] : 0;
+    acc[i] = from < 24 ? acc[from < 23 ? from : 23] : 0;
   }
 }
 
@@ -592,7 +579,7 @@ __device__ __forceinline__ int produce_planes(const unsigned short* __restrict__
 }
 
 // Makes the products of all of the warpgroup's tiles, and stores each plane of the output as soon as it has them all.
-__device__ __forceinline__ void consume_planes(Accumulators (&acc)[1][1], unsigned short* __restrict__ y,
+__device__ __forceinline__ void consume_planes(Accumulators& acc, unsigned short* __restrict__ y,
                                                const unsigned char* weights, const unsigned char* stages,
                                                unsigned long long* full, unsigned long long* empty, int first_tile,
                                                int next_tile, int tiles, int first_part, int row, int channel) {
@@ -653,7 +640,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* stages = shared + kResidentBytes;
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 6;
-  unsigned long long* resident = empty + 6;  // of the weights, where they are
+  unsigned long long* resident = empty + 6;  // of resident weights
   if (threadIdx.x == 0) {
     init_stages(full, empty);
     mbarrier_init(resident, 1);
@@ -681,7 +668,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
     const int channel = lane % 4 * 4;
-    Accumulators acc[1][1] = {};
+    Accumulators acc = {};
     mbarrier_wait(resident, 0);
     consume_planes(acc, y, shared, stages, full, empty, first_tile, next_tile, tiles, warpgroup, row, channel);
   }

@@ -28,6 +28,28 @@
 
 namespace convtgen_halo_gemm_forward_bf624a979b1f842a_source {
 
+// ---- Constants ----
+
+constexpr int kConsumers = 256;
+constexpr int kThreads = 384;
+constexpr int kPackers = 256;      // threads of a block that packs weights
+constexpr int kInstructionN = 48;  // of a product
+constexpr int kPositions = 128;
+constexpr int kStagedColumns = 129;
+constexpr int kRowPitch = 17;  // used only with a halo of rows
+constexpr int kUnitPitch = 2336;
+constexpr int kAllPlaces = 146;
+constexpr int kPlaceStep = 128;  // from a place of a thread to its next
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kProductBytes = 1536;        // a B operand
+constexpr int kKBlockWeightBytes = 27648;  // a k-block's B operands
+constexpr int kResidentBytes = 55296;      // the weights, at 0; the stages follow
+constexpr int kStageBytes = 9344;          // input; weights if not resident
+constexpr int kBiasOffset = 111360;        // one a channel
+constexpr int kBarrierOffset = 111424;     // mbarriers
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -56,7 +78,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -76,7 +98,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -94,7 +116,7 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -172,28 +194,6 @@ __device__ __forceinline__ void wgmma_m64n48k8_tf32_ss(float (&d)[24], unsigned 
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kConsumers = 256;
-constexpr int kThreads = 384;
-constexpr int kPackers = 256;      // threads of a block that packs weights
-constexpr int kInstructionN = 48;  // of a product
-constexpr int kPositions = 128;
-constexpr int kStagedColumns = 129;
-constexpr int kRowPitch = 17;  // used only with a halo of rows
-constexpr int kUnitPitch = 2336;
-constexpr int kAllPlaces = 146;
-constexpr int kPlaceStep = 128;  // from a place of a thread to its next
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kProductBytes = 1536;        // a B operand
-constexpr int kKBlockWeightBytes = 27648;  // a k-block's B operands
-constexpr int kResidentBytes = 55296;      // the weights, at 0; the stages follow
-constexpr int kStageBytes = 9344;          // input; weights if not resident
-constexpr int kBiasOffset = 111360;        // one a channel
-constexpr int kBarrierOffset = 111424;     // mbarriers
 
 // Makes the stages' barriers, for the arrivals that fill a stage and those that release it. By one thread.
 __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
@@ -285,7 +285,6 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 struct Tile {
   int image;
   int plane;  // of a volume's output
-  int m_y;
   int m_x;
 };
 
@@ -294,7 +293,6 @@ __device__ __forceinline__ Tile plane_tile(int index, int before) {
   Tile tile;
   tile.image = index / 6;
   tile.plane = index / 3 % 2;
-  tile.m_y = 0;
   tile.m_x = index % 3 * kPositions - before;
   return tile;
 }
@@ -311,12 +309,6 @@ using Places = long long[2];
 
 __device__ __forceinline__ int place_of(int thread, int i) {
   return thread + i * kPlaceStep;
-}
-
-// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
-// take no registers.
-__device__ __forceinline__ int offset_of_place(int thread, int i) {
-  return place_of(thread, 0) * 16 + i * 2048;
 }
 
 // Whether the thread's place is one of the tile's.
@@ -377,7 +369,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 8 && is_place(thread, item / 4)) {
-      unsigned char* pixel = to + unit_of(item) * kUnitPitch + offset_of_place(thread, item / 4);
+      unsigned char* pixel = to + unit_of(item) * kUnitPitch + place_of(thread, item / 4) * 16;
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
                           operand(words[item][3]));
@@ -391,19 +383,18 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 using Accumulators = float[24];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
-__device__ __forceinline__ void pin(Accumulators (&acc)[1][4]) {
+__device__ __forceinline__ void pin(Accumulators (&acc)[4]) {
   #pragma unroll
   for (int array = 0; array < 4; ++array) {
     #pragma unroll
     for (int i = 0; i < 24; ++i) {
-      wgmma_pin(acc[0][array][i]);
+      wgmma_pin(acc[array][i]);
     }
   }
 }
 
-// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile; `later` is 0 in a tile's
-// first k-block, whose first products overwrite the accumulators.
-__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][4], const unsigned char* input,
+// Issues all products of one k-block. `first_part` is the warpgroup's first part of the tile.
+__device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[4], const unsigned char* input,
                                                  unsigned long long weights, int first_part) {
   const int first = first_part / 2 * kStagedColumns + first_part % 2 * 64;
   const unsigned long long a = wgmma_descriptor(input + first * 16, kUnitPitch, 128, 0);
@@ -422,7 +413,7 @@ __device__ __forceinline__ void multiply_k_block(Accumulators (&acc)[1][4], cons
           const int column = t_x * 2 + phase % 2;
           if (row < 3 && column < 3) {
             const int tap = row * 3 + column;
-            wgmma_m64n48k8_tf32_ss(acc[0][phase], moved,
+            wgmma_m64n48k8_tf32_ss(acc[phase], moved,
                                    wgmma_descriptor_move(weights, (tap * 2 + k_step) * kProductBytes), 1);
           }
         }
@@ -446,8 +437,8 @@ __device__ __forceinline__ float acc_of(const Accumulators (&acc)[4], int depth_
 }
 
 // Stores a thread's outputs of the warpgroup's parts. `row` is the thread's first of a part, `channel` its first of the
-// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
-__device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][4], float* __restrict__ y, const float* bias,
+// block's, `y` the block's first channel of the first image.
+__device__ __forceinline__ void store_parts(const Accumulators (&acc)[4], float* __restrict__ y, const float* bias,
                                             const Tile& tile, int plane, int depth_tap, int first_part, int row,
                                             int channel) {
   float bias_registers[4];
@@ -472,9 +463,8 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[1][4], flo
         for (int i = 0; i < 4; ++i) {
           const int own = own_channel(channel, i);
           // Of parted phases: the block's first column. `y` is the image's first channel then.
-          float values[1];
-          values[0] = epilogue(acc_of(acc[0], depth_tap, phase, i, half), bias_registers[i]);
-          *(to + static_cast<long long>(own) * 16384) = values[0];
+          float values = epilogue(acc_of(acc, depth_tap, phase, i, half), bias_registers[i]);
+          *(to + static_cast<long long>(own) * 16384) = values;
         }
       }
     }
@@ -498,24 +488,24 @@ __device__ __forceinline__ int end_position(int first_m) {
 }
 
 // No accumulator has a product yet.
-__device__ __forceinline__ void clear(Accumulators (&acc)[1][4]) {
+__device__ __forceinline__ void clear(Accumulators (&acc)[4]) {
   #pragma unroll
   for (int array = 0; array < 4; ++array) {
     #pragma unroll
     for (int i = 0; i < 24; ++i) {
-      acc[0][array][i] = 0;
+      acc[array][i] = 0;
     }
   }
 }
 
 // Planes that are stored make room for later ones.
-__device__ __forceinline__ void move_on(Accumulators (&acc)[1][4]) {
+__device__ __forceinline__ void move_on(Accumulators (&acc)[4]) {
   #pragma unroll
   for (int array = 0; array < 4; ++array) {
     #pragma unroll
     for (int i = 0; i < 24; ++i) {
       const int from = i + 16;
-      acc[0][array][i] = from < 24 ? acc[0][array][from < 23 ? from : 23] : 0;
+      acc[array][i] = from < 24 ? acc[array][from < 23 ? from : 23] : 0;
     }
   }
 }
@@ -592,7 +582,7 @@ __device__ __forceinline__ int produce_planes(const float* __restrict__ x, unsig
 }
 
 // Makes the products of all of the warpgroup's tiles, and stores each plane of the output as soon as it has them all.
-__device__ __forceinline__ void consume_planes(Accumulators (&acc)[1][4], float* __restrict__ y, const float* bias,
+__device__ __forceinline__ void consume_planes(Accumulators (&acc)[4], float* __restrict__ y, const float* bias,
                                                const unsigned char* weights, const unsigned char* stages,
                                                unsigned long long* full, unsigned long long* empty, int first_tile,
                                                int next_tile, int tiles, int first_part, int row, int channel) {
@@ -658,7 +648,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 6;
-  unsigned long long* resident = empty + 6;  // of the weights, where they are
+  unsigned long long* resident = empty + 6;  // of resident weights
   if (threadIdx.x == 0) {
     init_stages(full, empty);
     mbarrier_init(resident, 1);
@@ -689,7 +679,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int lane = threadIdx.x % 32;
     const int row = warp % 4 * 16 + lane / 4;
     const int channel = lane % 4 * 2;
-    Accumulators acc[1][4] = {};
+    Accumulators acc[4] = {};
     mbarrier_wait(resident, 0);
     consume_planes(acc, y, biases, shared, stages, full, empty, first_tile, next_tile, tiles, warpgroup, row, channel);
   }

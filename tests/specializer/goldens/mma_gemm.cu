@@ -27,6 +27,29 @@
 
 namespace convtgen_mma_gemm_forward_3865be3f1b17dff9_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 128;
+constexpr int kGroupOut = 64;
+constexpr int kPositions = 256;
+constexpr int kWarpRows = 32;  // positions
+constexpr int kWarpChannels = 32;
+constexpr int kStagedColumns = 258;
+constexpr int kRowPitch = 17;  // used only with a halo of rows
+constexpr int kPixelPitch = 80;
+constexpr int kAllPlaces = 274;
+constexpr int kPlaceStep = 64;  // from a place of a thread to its next
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 24192;         // the input of a stage
+constexpr int kTapBytes = 1024;            // of a step
+constexpr int kKBlockWeightBytes = 32768;  // of a k-block
+constexpr int kStageBytes = 56960;         // input; weights if not resident
+constexpr int kBiasOffset = 113920;        // one a channel
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -104,29 +127,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 128;
-constexpr int kGroupOut = 64;
-constexpr int kPositions = 256;
-constexpr int kWarpRows = 32;  // positions
-constexpr int kWarpChannels = 32;
-constexpr int kStagedColumns = 258;
-constexpr int kRowPitch = 17;  // used only with a halo of rows
-constexpr int kPixelPitch = 80;
-constexpr int kAllPlaces = 274;
-constexpr int kPlaceStep = 64;  // from a place of a thread to its next
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 24192;         // the input of a stage
-constexpr int kTapBytes = 1024;            // of a step
-constexpr int kKBlockWeightBytes = 32768;  // of a k-block
-constexpr int kStageBytes = 56960;         // input; weights if not resident
-constexpr int kBiasOffset = 113920;        // one a channel
-
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
   const int reach = before * 2 + phase_row;
@@ -155,7 +155,7 @@ __device__ int pixel_offset(int pixel) {
   return pixel * kPixelPitch + pixel / 2 * 16;
 }
 
-// The row and the column in the tile of its first position that a warp has, which is so many positions behind the
+// The row and the column in the tile of its first position that a warp has, which is so many positions after the
 // first.
 __device__ __forceinline__ int first_row(int place) {
   return place / 256;
@@ -184,26 +184,17 @@ __device__ int first_use(int load) {
   return first;
 }
 
-__device__ bool has_taps_at(int outer, int inner) {
-  return has_taps(outer, inner);
-}
-
 // Whether products of an outer tap need that load.
 __device__ bool is_needed(int outer, int load) {
   bool needed = false;
   for (int tile = 0; tile < 2; ++tile) {
     const int inner = tile + 1 - load;
-    needed = needed || (inner >= 0 && inner <= 1 && has_taps_at(outer, inner));
+    needed = needed || (inner >= 0 && inner <= 1 && has_taps(outer, inner));
   }
   return needed;
 }
 
 // ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
 
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
@@ -516,7 +507,6 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 // A tile's place: its image and first position. In the sequence m_x counts positions of the image and m_y is 0.
 struct Tile {
   int image;
-  int m_y;
   int m_x;
 };
 
@@ -526,7 +516,6 @@ __device__ __forceinline__ Tile flat_tile(int index, int before) {
   const long long image = at < 0 ? -((288 - at) / 289) : at / 289;
   Tile tile;
   tile.image = static_cast<int>(image);
-  tile.m_y = 0;
   tile.m_x = static_cast<int>(at - image * 289);
   return tile;
 }
@@ -561,23 +550,12 @@ __device__ __forceinline__ void stage_weights_2(unsigned char* to, const unsigne
   }
 }
 
-// One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(void* to, const unsigned short* from, int bytes) {
-  async_copy_16(to, from, bytes);
-}
-
 // ---- Places ----
 
 using Places = long long[5];
 
 __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 4 + i * kPlaceStep;
-}
-
-// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
-// take no registers.
-__device__ __forceinline__ int offset_of_place(int thread, int i) {
-  return pixel_offset(place_of(thread, 0)) + pixel_offset(i * 64);
 }
 
 // Whether the thread's place is one of the tile's.
@@ -611,7 +589,7 @@ __device__ __forceinline__ int copied_channel(int thread) {
 
 __device__ __forceinline__ int offset_of_copy(int thread, int i) {
   const int channel = copied_channel(thread);
-  return channel / 8 * 16 + offset_of_place(thread, i) + channel % 8 * 2;
+  return channel / 8 * 16 + pixel_offset(place_of(thread, i)) + channel % 8 * 2;
 }
 
 // Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.
@@ -622,7 +600,7 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const unsigned sh
   for (int i = 0; i < 5; ++i) {
     if (is_place(thread, i)) {
       const bool any = places[i] >= 0;
-      copy(to + offset_of_copy(thread, i), any ? x + places[i] + ci : x, any ? 16 : 0);
+      async_copy_16(to + offset_of_copy(thread, i), any ? x + places[i] + ci : x, any ? 16 : 0);
     }
   }
 }
@@ -631,10 +609,6 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const unsigned sh
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
 using Accumulators = float[2][4][4][4];
-
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k16_f16(acc, a, b);
-}
 
 // Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;
 // `weights` are the lane's of its warp's first columns.
@@ -666,8 +640,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
             const unsigned int next[2] = {words.z, words.w};
             #pragma unroll
             for (int tile = 0; tile < 2; ++tile) {
-              multiply_add(acc[tile][phase][two * 2], a[tile + 1 - inner], b);
-              multiply_add(acc[tile][phase][two * 2 + 1], a[tile + 1 - inner], next);
+              mma_k16_f16(acc[tile][phase][two * 2], a[tile + 1 - inner], b);
+              mma_k16_f16(acc[tile][phase][two * 2 + 1], a[tile + 1 - inner], next);
             }
           }
         }
@@ -720,9 +694,9 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][4][4], int phase, 
   return is_made(phase) ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth after these.
 // `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
-// the block's first channel of the first image, `left` how many channels there are from there on.
+// the block's first channel of the first image.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ y, const float* bias,
                                              const Tile& tile, int place, int row, int channel, int batch) {
   #pragma unroll
@@ -749,8 +723,8 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
                 values[v] = epilogue(acc_of(acc[first], phase_h * 2 + phase_w, v, half), bias[channel + v]);
               }
               store_global_16(to,
-                              make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                         pair(values[4], values[5]), pair(values[6], values[7])));
+                              make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
+                                         floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
             }
           }
         }
@@ -760,8 +734,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
-// of the group there are from the block's first one on.
+// block's, whose first one of all is `first_channel`.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const float* bias,
                                             const Tile& tile, int first, int lane, int channel, int first_channel,
                                             int batch) {

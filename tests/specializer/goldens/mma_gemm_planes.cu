@@ -26,6 +26,32 @@
 
 namespace convtgen_mma_gemm_forward_01e6d16f98f1a70d_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 32;
+constexpr int kWarpRows = 64;  // positions
+constexpr int kStagedColumns = 33;
+constexpr int kRowPitch = 33;  // used only with a halo of rows
+constexpr int kPixelPitch = 80;
+constexpr int kOutputRowPitch = 20;
+constexpr int kChannelPitch = 164;
+constexpr int kAllPlaces = 297;
+constexpr int kPlaceStep = 64;  // from a place of a thread to its next
+constexpr int kChannelVectors = 24;
+constexpr int kNoRow = -1073741824;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kWarpOutputBytes = 5248;
+constexpr int kTapBytes = 512;            // of a step
+constexpr int kKBlockWeightBytes = 9216;  // of a k-block
+constexpr int kResidentBytes = 55296;     // of weights, at 0; stages follow
+constexpr int kStageBytes = 23760;        // input; weights if not resident
+constexpr int kBiasOffset = 102816;       // one a channel
+constexpr int kOutputOffset = 102880;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -99,32 +125,6 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 32;
-constexpr int kWarpRows = 64;  // positions
-constexpr int kStagedColumns = 33;
-constexpr int kRowPitch = 33;  // used only with a halo of rows
-constexpr int kPixelPitch = 80;
-constexpr int kOutputRowPitch = 20;
-constexpr int kChannelPitch = 164;
-constexpr int kAllPlaces = 297;
-constexpr int kPlaceStep = 64;  // from a place of a thread to its next
-constexpr int kChannelVectors = 24;
-constexpr int kNoRow = -1073741824;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kWarpOutputBytes = 5248;
-constexpr int kTapBytes = 512;            // of a step
-constexpr int kKBlockWeightBytes = 9216;  // of a k-block
-constexpr int kResidentBytes = 55296;     // of weights, at 0; stages follow
-constexpr int kStageBytes = 23760;        // input; weights if not resident
-constexpr int kBiasOffset = 102816;       // one a channel
-constexpr int kOutputOffset = 102880;
-
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
   const int reach = before * 2 + phase_row;
@@ -149,7 +149,7 @@ __device__ bool has_taps(int y, int x) {
   return rows && columns;
 }
 
-// The row and the column in the tile of its first position that a warp has, which is so many positions behind the
+// The row and the column in the tile of its first position that a warp has, which is so many positions after the
 // first.
 __device__ __forceinline__ int first_row(int place) {
   return place / 256 * 8 + place % 64 / 8;
@@ -178,16 +178,12 @@ __device__ int first_use(int load) {
   return first;
 }
 
-__device__ bool has_taps_at(int outer, int inner) {
-  return has_taps(inner, outer);
-}
-
 // Whether products of an outer tap need that load.
 __device__ bool is_needed(int outer, int load) {
   bool needed = false;
   for (int tile = 0; tile < 4; ++tile) {
     const int inner = tile + 1 - load;
-    needed = needed || (inner >= 0 && inner <= 1 && has_taps_at(outer, inner));
+    needed = needed || (inner >= 0 && inner <= 1 && has_taps(inner, outer));
   }
   return needed;
 }
@@ -230,10 +226,9 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     const int column = static_cast<int>(i / 27 % 16);
     const int step = static_cast<int>(i / 432 % 4);
     const int group = static_cast<int>(i / 1728);
-    const int first = column / 8 * 8 + column % 8;  // of the thread's columns
     unsigned int words[4][2];
-    const int of_warp = first % 8;
-    const int co = first - of_warp + channel_of_column(of_warp);
+    const int of_warp = column % 8;
+    const int co = column - of_warp + channel_of_column(of_warp);
     {
       unsigned int halves[2];
       const int ci = 2 * step * 4;
@@ -296,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
     unsigned char* k_block = packed + ((static_cast<long long>(group) * 3 + kd) * 2 + step / 2) * kKBlockWeightBytes;
     unsigned char* of_tap = k_block + (step % 2 * 9 + kh * 3 + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
-    unsigned char* to = of_tap + first / 8 * 256 + first % 8 * 32;
+    unsigned char* to = of_tap + column / 8 * 256 + column % 8 * 32;
     *reinterpret_cast<uint2*>(to) = make_uint2(words[0][0], words[0][1]);
     *reinterpret_cast<uint2*>(to + 8) = make_uint2(words[1][0], words[1][1]);
     *reinterpret_cast<uint2*>(to + 16) = make_uint2(words[2][0], words[2][1]);
@@ -371,12 +366,6 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread % kPlaceStep + i * kPlaceStep;
 }
 
-// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
-// take no registers.
-__device__ __forceinline__ int offset_of_place(int thread, int i) {
-  return place_of(thread, 0) * kPixelPitch + i * 5120;
-}
-
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -389,10 +378,8 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
   for (int i = 0; i < 5; ++i) {
     const int pixel = place_of(thread, i);
     const int image = tile.image;
-    const int row = pixel / kStagedColumns;
-    const int column = pixel - row * kStagedColumns;
-    const int iy = tile.m_y + row;
-    const int ix = tile.m_x + column;
+    const int iy = tile.m_y + pixel / kStagedColumns;
+    const int ix = tile.m_x + pixel % kStagedColumns;
     const bool inside = is_place(thread, i) && (iy >= 0 && iy < 16 && ix >= 0 && ix < 16);
     const long long first = static_cast<long long>(image) * 65536;
     const long long of_pixel = static_cast<long long>(iy) * 16 + ix;
@@ -436,7 +423,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 5 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * 16 + offset_of_place(thread, item);
+      unsigned char* pixel = to + unit_of(thread) * 16 + place_of(thread, item) * kPixelPitch;
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
                           operand(words[item][3]));
@@ -448,10 +435,6 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
 using Accumulators = float[4][4][1][4];
-
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k8_tf32(acc, a, b);
-}
 
 // Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;
 // `weights` are the lane's of its warp's first columns.
@@ -480,7 +463,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
           const unsigned int b[2] = {words.x, words.y};
           #pragma unroll
           for (int tile = 0; tile < 4; ++tile) {
-            multiply_add(acc[tile][phase][0], a[tile + 1 - inner], b);
+            mma_k8_tf32(acc[tile][phase][0], a[tile + 1 - inner], b);
           }
         }
       }
@@ -555,8 +538,8 @@ __device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, in
 }
 
 // Puts adjacent outputs, aligned to all of them, into shared memory in one piece.
-__device__ __forceinline__ void put_together(float* to, const float (&values)[1]) {
-  *to = values[0];
+__device__ __forceinline__ void put_together(float* to, const float& values) {
+  *to = values;
 }
 
 // Puts the lane's outputs of two channels of a turn into the warp's place. `bias` is that of the lane's first channel.
@@ -577,8 +560,7 @@ __device__ __forceinline__ void put_outputs(float* place, const Accumulators& ac
         float* to = place + (lane % 4 * 2 + own) * kChannelPitch + row * kOutputRowPitch + 3 + column;
         #pragma unroll
         for (int begin = 0; begin < 2; ++begin) {
-          float values[1];
-          values[0] = epilogue(acc_of(acc[first], phase_h * 2 + begin, own, half), own_biases[own]);
+          float values = epilogue(acc_of(acc[first], phase_h * 2 + begin, own, half), own_biases[own]);
           put_together(to + begin, values);
         }
       }
@@ -586,7 +568,7 @@ __device__ __forceinline__ void put_outputs(float* place, const Accumulators& ac
   }
 }
 
-// Stores what a turn has put. `channel` is the first of the first turn, `left` how many there are from there on.
+// Stores what a turn has put. `channel` is the first of the first turn.
 __device__ __forceinline__ void store_turn(float* __restrict__ y, const float* place, const Stored& stored,
                                            const Tile& tile, int first, int lane, int channel, int phase_h) {
   const int nth = first_stored(lane);
@@ -618,7 +600,7 @@ __device__ __forceinline__ void store_turn(float* __restrict__ y, const float* p
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, `y` the block's first channel of the first image, `left` how many channels there are from there on.
+// block's, `y` the block's first channel of the first image.
 __device__ __forceinline__ void store_planes(const Accumulators& acc, float* __restrict__ y, float* place,
                                              const float* bias, const Tile& tile, int first, int lane, int channel) {
   Stored stored;
@@ -631,14 +613,6 @@ __device__ __forceinline__ void store_planes(const Accumulators& acc, float* __r
     // Between tiles blocks meet.
     __syncwarp();
   }
-}
-
-// Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
-// of the group there are from the block's first one on.
-__device__ __forceinline__ void store_tiles(const Accumulators& acc, float* __restrict__ y, float* place,
-                                            const float* bias, const Tile& tile, int first, int lane, int channel) {
-  store_planes(acc, y, place, bias, tile, first, lane, channel);
 }
 
 // ---- Kernel ----
@@ -769,8 +743,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
     }
     const Tile tile = square_tile(index);
-    store_tiles(acc, y, reinterpret_cast<float*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases, tile,
-                place, lane, warp_n * 8);
+    store_planes(acc, y, reinterpret_cast<float*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases,
+                 tile, place, lane, warp_n * 8);
   }
 }
 

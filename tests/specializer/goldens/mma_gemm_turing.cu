@@ -24,6 +24,24 @@
 
 namespace convtgen_mma_gemm_forward_ffc45b2b25101040_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 64;
+constexpr int kGroupOut = 32;
+constexpr int kWarpRows = 32;  // positions
+constexpr int kPixelPitch = 144;
+constexpr int kAllPlaces = 128;
+constexpr int kPlaceStep = 32;  // from a place of a thread to its next
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kTapBytes = 1024;            // of a step
+constexpr int kKBlockWeightBytes = 16384;  // of a k-block
+constexpr int kResidentBytes = 16384;      // of weights, at 0; stages follow
+constexpr int kStageBytes = 18432;         // input; weights if not resident
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -107,24 +125,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 64;
-constexpr int kGroupOut = 32;
-constexpr int kWarpRows = 32;  // positions
-constexpr int kPixelPitch = 144;
-constexpr int kAllPlaces = 128;
-constexpr int kPlaceStep = 32;  // from a place of a thread to its next
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kTapBytes = 1024;            // of a step
-constexpr int kKBlockWeightBytes = 16384;  // of a k-block
-constexpr int kResidentBytes = 16384;      // of weights, at 0; stages follow
-constexpr int kStageBytes = 18432;         // input; weights if not resident
-
 // The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.
 __device__ int kernel_row(int before, int phase_row) {
   const int reach = before * 2 + phase_row;
@@ -148,7 +148,7 @@ __device__ bool has_taps(int y) {
   return rows && columns;
 }
 
-// The row and the column in the tile of its first position that a warp has, which is so many positions behind the
+// The row and the column in the tile of its first position that a warp has, which is so many positions after the
 // first.
 __device__ __forceinline__ int first_row(int place) {
   return place / 64 * 8 + place % 64 / 8;
@@ -177,26 +177,17 @@ __device__ int first_use(int load) {
   return first;
 }
 
-__device__ bool has_taps_at(int inner) {
-  return has_taps(inner);
-}
-
 // Whether products of an outer tap need that load.
 __device__ bool is_needed(int load) {
   bool needed = false;
   for (int tile = 0; tile < 2; ++tile) {
     const int inner = tile - load;
-    needed = needed || (inner >= 0 && inner <= 0 && has_taps_at(inner));
+    needed = needed || (inner >= 0 && inner <= 0 && has_taps(inner));
   }
   return needed;
 }
 
 // ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
 
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
@@ -549,12 +540,6 @@ __device__ __forceinline__ int place_of(int thread, int i) {
   return thread / 8 + i * kPlaceStep;
 }
 
-// Where its pixel lies in a stage. Where a step is whole interleaves, the next places lie at constant distances, which
-// take no registers.
-__device__ __forceinline__ int offset_of_place(int thread, int i) {
-  return place_of(thread, 0) * kPixelPitch + i * 4608;
-}
-
 // Whether the thread's place is one of the tile's.
 __device__ __forceinline__ bool is_place(int thread, int i) {
   return (i + 1) * kPlaceStep <= kAllPlaces || place_of(thread, i) < kAllPlaces;
@@ -567,10 +552,8 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
   for (int i = 0; i < 4; ++i) {
     const int pixel = place_of(thread, i);
     const int image = tile.image;
-    const int row = pixel / 8;
-    const int column = pixel - row * 8;
-    const int iy = tile.m_y + row;
-    const int ix = tile.m_x + column;
+    const int iy = tile.m_y + pixel / 8;
+    const int ix = tile.m_x + pixel % 8;
     const bool inside = is_place(thread, i) && (iy >= 0 && iy < 32 && ix >= 0 && ix < 32);
     const long long first = static_cast<long long>(image) * 65536;
     const long long of_pixel = static_cast<long long>(iy) * 32 + ix;
@@ -614,7 +597,7 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int item = 0; item < 8; ++item) {
     if (item < 4 && is_place(thread, item)) {
-      unsigned char* pixel = to + unit_of(thread) * 16 + offset_of_place(thread, item);
+      unsigned char* pixel = to + unit_of(thread) * 16 + place_of(thread, item) * kPixelPitch;
       uint4* place = reinterpret_cast<uint4*>(pixel);
       *place = make_uint4(words[item][0], words[item][1], words[item][2], words[item][3]);
     }
@@ -625,10 +608,6 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 
 // One thread's accumulators: of each tile of 16 positions, phase and tile of 8 channels of its warp.
 using Accumulators = float[2][4][2][4];
-
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k16_f16(acc, a, b);
-}
 
 // Adds the products of one step of input channels. `input` is the lane's first pixel, in its half of the step's units;
 // `weights` are the lane's of its warp's first columns.
@@ -654,8 +633,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const unsigned 
       const unsigned int next[2] = {words.z, words.w};
       #pragma unroll
       for (int tile = 0; tile < 2; ++tile) {
-        multiply_add(acc[tile][phase][0], a[tile], b);
-        multiply_add(acc[tile][phase][1], a[tile], next);
+        mma_k16_f16(acc[tile][phase][0], a[tile], b);
+        mma_k16_f16(acc[tile][phase][1], a[tile], next);
       }
     }
   }
@@ -678,9 +657,9 @@ __device__ __forceinline__ float acc_of(const float (&acc)[4][2][4], int phase, 
   return kernel_row(0, phase / 2) >= 0 && kernel_column(phase % 2) >= 0 ? acc[phase][i / 2][half * 2 + i % 2] : 0;
 }
 
-// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth behind.
+// Stores a thread's outputs in nhwc, which are the `row`-th positions of its warp's tiles and the eighth after these.
 // `place` is the warp's first position in the block's tile, `channel` the thread's first channel of the block's, `y`
-// the block's first channel of the first image, `left` how many channels there are from there on.
+// the block's first channel of the first image.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
                                              int place, int row, int channel) {
   #pragma unroll
@@ -705,7 +684,8 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
               for (int v = 0; v < 4; ++v) {
                 values[v] = acc_of(acc[first], phase_h * 2 + phase_w, v, half);
               }
-              store_global_8(to, make_uint2(pair(values[0], values[1]), pair(values[2], values[3])));
+              store_global_8(to,
+                             make_uint2(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3])));
             }
           }
         }
@@ -715,8 +695,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
 }
 
 // Stores a warp's outputs. `first` is its first position in the block's tile, `channel` its first channel of the
-// block's, whose first one of all is `first_channel`; `place` is the warp's in shared memory, `left` how many channels
-// of the group there are from the block's first one on.
+// block's.
 __device__ __forceinline__ void store_tiles(const Accumulators& acc, unsigned short* __restrict__ y, const Tile& tile,
                                             int first, int lane, int channel) {
   store_pixels(acc, y, tile, first, lane / 4, channel + lane % 4 * 4);

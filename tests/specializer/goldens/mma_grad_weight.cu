@@ -26,6 +26,28 @@
 
 namespace convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 128;
+constexpr int kGroupOut = 64;
+constexpr long long kWeights = 131072ll;
+constexpr int kThreads = 256;
+constexpr int kWarpIn = 32;
+constexpr int kPlanePixels = 153;
+constexpr int kInputPixelPitch = 272;
+constexpr int kPlaneSpans = 153;
+constexpr int kInputSpans = 128;
+constexpr int kSpans = 740;
+constexpr int kChannelPitch = 168;
+constexpr unsigned long long kOutside = 0xfffffff0ull;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 34816;
+constexpr int kStageBytes = 44608;
+constexpr int kTableBytes = 2960;
+constexpr int kTableOffset = 133824;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -99,28 +121,6 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 128;
-constexpr int kGroupOut = 64;
-constexpr long long kWeights = 131072ll;
-constexpr int kThreads = 256;
-constexpr int kWarpIn = 32;
-constexpr int kPlanePixels = 153;
-constexpr int kInputPixelPitch = 272;
-constexpr int kPlaneSpans = 153;
-constexpr int kInputSpans = 128;
-constexpr int kSpans = 740;
-constexpr int kChannelPitch = 168;
-constexpr unsigned long long kOutside = 0xfffffff0ull;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 34816;
-constexpr int kStageBytes = 44608;
-constexpr int kTableBytes = 2960;
-constexpr int kTableOffset = 133824;
 
 // ---- Tiles ----
 
@@ -238,8 +238,8 @@ __device__ __forceinline__ int window_place(int pixel, int piece) {
   return kInputBytes + pixel * 16 + piece * 16;
 }
 
-// Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
-// A span's first pixel has the others beside it.
+// Where a pixel lies: how many images after the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others next to it.
 struct Pixel {
   int image;
   int row;
@@ -247,7 +247,7 @@ struct Pixel {
   bool is_inside;
 };
 
-// How many images behind the tile's first one a row is, counted from that image's first row.
+// How many images after the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row) {
   return row >= 17 ? 1 : 0;
 }
@@ -331,11 +331,6 @@ __device__ __forceinline__ const unsigned short* window_of(const Source& source,
 
 // ---- Asynchronous copies ----
 
-// One asynchronous copy of 4, 8 or 16 bytes: `bytes` from memory, and zeros for the rest of it.
-__device__ __forceinline__ void copy(void* to, const unsigned short* from, int bytes) {
-  async_copy_16(to, from, bytes);
-}
-
 // Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.
 __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& source, int image,
                                            const unsigned char* table, int thread) {
@@ -364,7 +359,7 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
       const int piece = piece_of(thread);
       const unsigned int span = pixel_of(turn, thread);
       const bool any = offsets[i] != kOutside;
-      copy(to + input_place(span, piece), at_pixel(x + piece * 8, offsets[i]), any ? 16 : 0);
+      async_copy_16(to + input_place(span, piece), at_pixel(x + piece * 8, offsets[i]), any ? 16 : 0);
     }
   }
   #pragma unroll
@@ -375,7 +370,7 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
       const int piece = piece_of_2();
       const unsigned int span = pixel_of_2(turn, thread);
       const bool any = offset != kOutside;
-      copy(to + window_place(span, piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
+      async_copy_16(to + window_place(span, piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
     }
   }
 }
@@ -391,10 +386,6 @@ using Accumulators = PartAccumulators[1];
 using BiasAccumulators = float[1][1][4];
 using BiasTotals = float[1][2];
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k16_f16(acc, a, b);
-}
-
 struct Places {
   int input;
   int window[4];
@@ -402,22 +393,20 @@ struct Places {
   bool sums;
 };
 
-// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
-// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
-// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
-// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
-// lane / 4.
+// A lane's place in the first product of a stage. 16 bits: the row of 8x8 matrices that it points to, of two units of
+// channels by halves of the positions. Those of A are the units of a half, then of the other one; those of B the halves
+// of a unit, then of the other one. tf32: its first word, of channel lane / 4. Whole rows: the row of matrices of A,
+// whose rows are channels; of B the word of two positions of channel lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
   const int pixel = position / 8 * 64 + position % 8;
   return pixel * 272 + lane / 8 % 2 * 16;
 }
 
-// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
-// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
-// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
-// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
-// lane / 4.
+// A lane's place in the first product of a stage. 16 bits: the row of 8x8 matrices that it points to, of two units of
+// channels by halves of the positions. Those of A are the units of a half, then of the other one; those of B the halves
+// of a unit, then of the other one. tf32: its first word, of channel lane / 4. Whole rows: the row of matrices of A,
+// whose rows are channels; of B the word of two positions of channel lane / 4.
 __device__ __forceinline__ int lane_place_2(int lane) {
   const int position = lane % 16;
   const int pixel = position / 8 * 72 + position % 8;
@@ -437,12 +426,7 @@ __device__ __forceinline__ Places places_of(int lane, int warp_in, bool sums) {
   return places;
 }
 
-// Loads an A fragment: 16 input channels by the positions of a product.
-__device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned char* from) {
-  matrix_load_x4_transposed(a, from);
-}
-
-// Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
+// Loads two B fragments, one after the other: eight output channels each. A warp may have the first alone.
 __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
   unsigned int one[2];
   matrix_load_x2_transposed(one, from);
@@ -468,7 +452,7 @@ __device__ __forceinline__ bool is_summed_column(int kw) {
 __device__ __forceinline__ void sum_columns(BiasAccumulators& sums, const unsigned int (&b)[1][1][4]) {
   const unsigned int words[2] = {b[0][0][0], b[0][0][1]};
   const unsigned int ones[4] = {0x3c003c00u, 0x3c003c00u, 0x3c003c00u, 0x3c003c00u};
-  multiply_add(sums[0][0], ones, words);
+  mma_k16_f16(sums[0][0], ones, words);
 }
 
 // Adds a strip's sums to the totals.
@@ -485,7 +469,7 @@ __device__ __forceinline__ void multiply_tap(Accumulators& acc, int tap, const u
   const unsigned int high[2] = {b[0][0][0], b[0][0][1]};
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
-    multiply_add(acc[0][tap][tile][0], a[0][tile], high);
+    mma_k16_f16(acc[0][tap][tile][0], a[0][tile], high);
   }
 }
 
@@ -506,7 +490,7 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, BiasTotals& bi
       if (outer == 0) {
         #pragma unroll
         for (int tile = 0; tile < 2; ++tile) {
-          load_rows(a[step][0][tile], input + (step * 2176 + tile * 32));
+          matrix_load_x4_transposed(a[step][0][tile], input + (step * 2176 + tile * 32));
         }
       }
       #pragma unroll
@@ -562,7 +546,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
       if (warp_k == k) {
         #pragma unroll
         for (int tap = 0; tap < 16; ++tap) {
-          float2* to = reinterpret_cast<float2*>(own + (tap / 4 * 4 + tap % 4) * 10);
+          float2* to = reinterpret_cast<float2*>(own + tap * 10);
           float2 sum = make_float2(acc[tap][half / 2][0][half % 2 * 2], acc[tap][half / 2][0][half % 2 * 2 + 1]);
           if (k > 0) {
             const float2 before = *to;
@@ -611,7 +595,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
   return sum;
 }
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_add(const float* __restrict__ partial,
                                                               const float* __restrict__ partial_bias,
@@ -646,8 +630,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
-  const int lane = thread % 32;
-  const int warp = thread / 32;
+  // Unsigned divisions take fewer registers; split values spill with them.
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
   const int warp_k = warp % 2;
   const int warp_in = warp / 2;
   const bool sums_bias = target.first_in == 0;

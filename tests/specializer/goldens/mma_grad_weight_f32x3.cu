@@ -27,6 +27,36 @@
 
 namespace convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_source {
 
+// ---- Constants ----
+
+constexpr float kLowScale = 2048.0f;
+constexpr int kGroupIn = 32;
+constexpr int kGroupOut = 32;
+constexpr long long kWeights = 27648ll;
+constexpr int kThreads = 256;
+constexpr int kAccumulators = 36;  // of a thread
+constexpr int kWindowPitch = 18;
+constexpr int kPlanePixels = 324;
+constexpr int kPlaneSpans = 180;
+constexpr int kInputSpans = 128;
+constexpr int kTapPitch = 36;
+constexpr int kChannelPitch = 328;
+constexpr unsigned long long kOutside = 0xfffffffffffffff0ull;
+constexpr int kScanLanes = 256;
+constexpr int kScanTilesIn = 32;
+constexpr int kScanTiles = 64;
+constexpr int kScannedChannels = 64;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputPartBytes = 16384;
+constexpr int kWindowPartBytes = 20736;
+constexpr int kInputBytes = 32768;
+constexpr int kStageBytes = 74240;
+constexpr int kTableBytes = 2464;
+constexpr int kTableOffset = 148480;
+constexpr int kScalesOffset = 153408;  // of the block's channels of x, then of grad_y
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -82,36 +112,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr float kLowScale = 2048.0f;
-constexpr int kGroupIn = 32;
-constexpr int kGroupOut = 32;
-constexpr long long kWeights = 27648ll;
-constexpr int kThreads = 256;
-constexpr int kAccumulators = 36;  // of a thread
-constexpr int kWindowPitch = 18;
-constexpr int kPlanePixels = 324;
-constexpr int kPlaneSpans = 180;
-constexpr int kInputSpans = 128;
-constexpr int kTapPitch = 36;
-constexpr int kChannelPitch = 328;
-constexpr unsigned long long kOutside = 0xfffffffffffffff0ull;
-constexpr int kScanLanes = 256;
-constexpr int kScanTilesIn = 32;
-constexpr int kScanTiles = 64;
-constexpr int kScannedChannels = 64;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputPartBytes = 16384;
-constexpr int kWindowPartBytes = 20736;
-constexpr int kInputBytes = 32768;
-constexpr int kStageBytes = 74240;
-constexpr int kTableBytes = 2464;
-constexpr int kTableOffset = 148480;
-constexpr int kScalesOffset = 153408;  // of the block's channels of x, then of grad_y
 
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
@@ -332,8 +332,8 @@ __device__ __forceinline__ bool is_spanned_2(unsigned int span) {
   return of_row < 18;
 }
 
-// Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
-// A span's first pixel has the others beside it.
+// Where a pixel lies: how many images after the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others next to it.
 struct Pixel {
   int image;
   int row;
@@ -341,7 +341,7 @@ struct Pixel {
   bool is_inside;
 };
 
-// How many images behind the tile's first one a row is, counted from that image's first row.
+// How many images after the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row) {
   return row >= 66 ? 1 : 0;
 }
@@ -469,16 +469,6 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, c
   }
 }
 
-// Writes a unit to its place. `scales` are those of its channels, of values that are split.
-__device__ __forceinline__ void store_unit(unsigned char* to, const float (&words)[8], const float* scales) {
-  store_split(to, words, scales);
-}
-
-// Writes a unit to its place. `scales` are those of its channels, of values that are split.
-__device__ __forceinline__ void store_unit_2(unsigned char* to, const float (&words)[8], const float* scales) {
-  store_split_2(to, words, scales);
-}
-
 // Writes the units of two adjacent positions to their places, each if it is wanted; the second one first if
 // `is_turned`. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.
 __device__ __forceinline__ void store_span(unsigned char* first, unsigned char* second, bool is_turned,
@@ -492,7 +482,7 @@ __device__ __forceinline__ void store_span(unsigned char* first, unsigned char* 
     for (int c = 0; c < 8; ++c) {
       unit[c] = is_second ? words[1][c] : words[0][c];
     }
-    store_unit(to, unit, scales);
+    store_split(to, unit, scales);
   }
 }
 
@@ -512,7 +502,7 @@ __device__ __forceinline__ void store_span_2(unsigned char* first, unsigned char
       unit[c] = is_second ? words[1][c] : words[0][c];
     }
     if (is_wanted) {
-      store_unit_2(to, unit, scales);
+      store_split_2(to, unit, scales);
     }
   }
 }
@@ -544,32 +534,26 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 using PartAccumulators = float[9][1][1][4];
 using Accumulators = PartAccumulators[2];
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k16_f16(acc, a, b);
-}
-
 struct Places {
   int input;
   int window[3];
   int first_kw;  // of a warp that adds up grad_y, if it is one
 };
 
-// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
-// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
-// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
-// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
-// lane / 4.
+// A lane's place in the first product of a stage. 16 bits: the row of 8x8 matrices that it points to, of two units of
+// channels by halves of the positions. Those of A are the units of a half, then of the other one; those of B the halves
+// of a unit, then of the other one. tf32: its first word, of channel lane / 4. Whole rows: the row of matrices of A,
+// whose rows are channels; of B the word of two positions of channel lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
   const int pixel = position / 16 * 256 + position % 16;
   return pixel * 16 + lane / 8 % 2 * 4096;
 }
 
-// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
-// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
-// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
-// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
-// lane / 4.
+// A lane's place in the first product of a stage. 16 bits: the row of 8x8 matrices that it points to, of two units of
+// channels by halves of the positions. Those of A are the units of a half, then of the other one; those of B the halves
+// of a unit, then of the other one. tf32: its first word, of channel lane / 4. Whole rows: the row of matrices of A,
+// whose rows are channels; of B the word of two positions of channel lane / 4.
 __device__ __forceinline__ int lane_place_2(int lane) {
   const int position = lane % 16;
   return position * 16 + lane / 16 * 5184;
@@ -586,12 +570,7 @@ __device__ __forceinline__ Places places_of(int lane, int warp_in, int warp_out)
   return places;
 }
 
-// Loads an A fragment: 16 input channels by the positions of a product.
-__device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned char* from) {
-  matrix_load_x4_transposed(a, from);
-}
-
-// Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
+// Loads two B fragments, one after the other: eight output channels each. A warp may have the first alone.
 __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
   unsigned int one[2];
   matrix_load_x2_transposed(one, from);
@@ -603,10 +582,10 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigne
 __device__ __forceinline__ void multiply_tap(Accumulators& acc, int tap, const unsigned int (&a)[2][1][4],
                                              const unsigned int (&b)[2][1][4]) {
   const unsigned int high[2] = {b[0][0][0], b[0][0][1]};
-  multiply_add(acc[0][tap][0][0], a[0][0], high);
+  mma_k16_f16(acc[0][tap][0][0], a[0][0], high);
   const unsigned int low[2] = {b[1][0][0], b[1][0][1]};
-  multiply_add(acc[1][tap][0][0], a[1][0], high);
-  multiply_add(acc[1][tap][0][0], a[0][0], low);
+  mma_k16_f16(acc[1][tap][0][0], a[1][0], high);
+  mma_k16_f16(acc[1][tap][0][0], a[0][0], low);
 }
 
 // Adds the products of a strip of a stage, which begins at `stage`.
@@ -625,7 +604,7 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
       if (outer == 0) {
         #pragma unroll
         for (int part = 0; part < 2; ++part) {
-          load_rows(a[step][part][0], input + (part * kInputPartBytes + step * 256));
+          matrix_load_x4_transposed(a[step][part][0], input + (part * kInputPartBytes + step * 256));
         }
       }
       #pragma unroll
@@ -796,7 +775,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
     __syncthreads();  // the stages, or the channels before, have been read, or the warps before have added theirs
     #pragma unroll
     for (int tap = 0; tap < 9; ++tap) {
-      float2* to = reinterpret_cast<float2*>(own + (tap / 3 * 3 + tap % 3) * kTapPitch);
+      float2* to = reinterpret_cast<float2*>(own + tap * kTapPitch);
       float2 sum = make_float2(acc[tap][0][0][half * 2], acc[tap][0][0][half * 2 + 1]);
       *to = sum;
     }
@@ -807,7 +786,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
 
 // ---- Kernels ----
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_add(const float* __restrict__ partial,
                                                               float* __restrict__ grad_weight) {
@@ -839,8 +818,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
-  const int lane = thread % 32;
-  const int warp = thread / 32;
+  // Unsigned divisions take fewer registers; split values spill with them.
+  const int lane = static_cast<unsigned int>(thread % 32);
+  const int warp = static_cast<unsigned int>(thread / 32);
   const int warp_out = warp % 4;
   const int warp_in = warp / 4;
   const Places places = places_of(lane, warp_in, warp_out);
@@ -891,7 +871,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         load_batch(words, source, table_of(shared, issued), strip, thread);
       }
       multiply_strip(acc, from, places, strip);
-      // Beside copies what was loaded before the first strip is written after the last one.
+      // With copies, what was loaded before the first strip is written after the last one.
       if (more) {
         store_batch(to, words, scales, strip, thread);
       }

@@ -23,6 +23,28 @@
 
 namespace convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_source {
 
+// ---- Constants ----
+
+constexpr int kGroupIn = 128;
+constexpr int kGroupOut = 64;
+constexpr long long kWeights = 32768ll;
+constexpr int kThreads = 256;
+constexpr int kWarpIn = 64;
+constexpr int kInputPixelPitch = 272;
+constexpr int kWindowPixelPitch = 144;
+constexpr int kPlaneSpans = 64;
+constexpr int kInputSpans = 64;
+constexpr int kSpans = 128;
+constexpr int kChannelPitch = 72;
+constexpr unsigned long long kOutside = 0xfffffff0ull;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 17408;
+constexpr int kStageBytes = 26624;
+constexpr int kTableBytes = 512;
+constexpr int kTableOffset = 53248;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -75,28 +97,6 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kGroupIn = 128;
-constexpr int kGroupOut = 64;
-constexpr long long kWeights = 32768ll;
-constexpr int kThreads = 256;
-constexpr int kWarpIn = 64;
-constexpr int kInputPixelPitch = 272;
-constexpr int kWindowPixelPitch = 144;
-constexpr int kPlaneSpans = 64;
-constexpr int kInputSpans = 64;
-constexpr int kSpans = 128;
-constexpr int kChannelPitch = 72;
-constexpr unsigned long long kOutside = 0xfffffff0ull;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 17408;
-constexpr int kStageBytes = 26624;
-constexpr int kTableBytes = 512;
-constexpr int kTableOffset = 53248;
 
 // ---- Tiles ----
 
@@ -214,8 +214,8 @@ __device__ __forceinline__ int window_place(int pixel, int piece) {
   return kInputBytes + pixel * kWindowPixelPitch + piece * 16;
 }
 
-// Where a pixel lies: how many images behind the first one of its tile, its row and column; and whether there is one.
-// A span's first pixel has the others beside it.
+// Where a pixel lies: how many images after the first one of its tile, its row and column; and whether there is one.
+// A span's first pixel has the others next to it.
 struct Pixel {
   int image;
   int row;
@@ -223,7 +223,7 @@ struct Pixel {
   bool is_inside;
 };
 
-// How many images behind the tile's first one a row is, counted from that image's first row.
+// How many images after the tile's first one a row is, counted from that image's first row.
 __device__ __forceinline__ int images_before(int row) {
   return row >= 256 ? 1 : 0;
 }
@@ -351,12 +351,12 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, i
   }
 }
 
-// Writes a unit to its place. `scales` are those of its channels, of values that are split.
+// Writes a unit to its place.
 __device__ __forceinline__ void store_unit(unsigned char* to, const unsigned int (&words)[8]) {
   *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// Writes a unit to its place. `scales` are those of its channels, of values that are split.
+// Writes a unit to its place.
 __device__ __forceinline__ void store_unit_2(unsigned char* to, const unsigned int (&words)[8]) {
   *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 }
@@ -390,32 +390,26 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
 using PartAccumulators = float[1][4][8][4];
 using Accumulators = PartAccumulators[1];
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k16_f16(acc, a, b);
-}
-
 struct Places {
   int input;
   int window[1];
   int first_kw;  // of a warp that adds up grad_y, if it is one
 };
 
-// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
-// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
-// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
-// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
-// lane / 4.
+// A lane's place in the first product of a stage. 16 bits: the row of 8x8 matrices that it points to, of two units of
+// channels by halves of the positions. Those of A are the units of a half, then of the other one; those of B the halves
+// of a unit, then of the other one. tf32: its first word, of channel lane / 4. Whole rows: the row of matrices of A,
+// whose rows are channels; of B the word of two positions of channel lane / 4.
 __device__ __forceinline__ int lane_place(int lane) {
   const int position = lane % 8 + lane / 16 * 8;
   const int pixel = position / 8 * 32 + position % 8;
   return pixel * 272 + lane / 8 % 2 * 16;
 }
 
-// A lane's place in the first product of a stage, whose positions have rows of `pitch`. 16 bits: the row of 8x8
-// matrices that it points to, of two units of channels by halves of the positions. Those of A are the units of a half,
-// then of the other one; those of B the halves of a unit, then of the other one. tf32: its first word, of channel
-// lane / 4. Whole rows: the row of matrices of A, whose rows are channels; of B the word of two positions of channel
-// lane / 4.
+// A lane's place in the first product of a stage. 16 bits: the row of 8x8 matrices that it points to, of two units of
+// channels by halves of the positions. Those of A are the units of a half, then of the other one; those of B the halves
+// of a unit, then of the other one. tf32: its first word, of channel lane / 4. Whole rows: the row of matrices of A,
+// whose rows are channels; of B the word of two positions of channel lane / 4.
 __device__ __forceinline__ int lane_place_2(int lane) {
   const int position = lane % 16;
   const int pixel = position / 8 * 32 + position % 8;
@@ -430,25 +424,15 @@ __device__ __forceinline__ Places places_of(int lane, int warp_in) {
   return places;
 }
 
-// Loads an A fragment: 16 input channels by the positions of a product.
-__device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned char* from) {
-  matrix_load_x4_transposed(a, from);
-}
-
-// Loads two B fragments, one behind the other: eight output channels each. A warp may have the first alone.
-__device__ __forceinline__ void load_columns(unsigned int (&b)[4], const unsigned char* from) {
-  matrix_load_x4_transposed(b, from);
-}
-
 // Adds the products of a tap at one step.
-__device__ __forceinline__ void multiply_tap(Accumulators& acc, const unsigned int (&a)[1][4][4],
-                                             const unsigned int (&b)[1][4][4]) {
+__device__ __forceinline__ void multiply_tap(Accumulators& acc, const unsigned int (&a)[4][4],
+                                             const unsigned int (&b)[4][4]) {
   #pragma unroll
   for (int out_tile = 0; out_tile < 8; ++out_tile) {
-    const unsigned int high[2] = {b[0][out_tile / 2][out_tile % 2 * 2], b[0][out_tile / 2][out_tile % 2 * 2 + 1]};
+    const unsigned int high[2] = {b[out_tile / 2][out_tile % 2 * 2], b[out_tile / 2][out_tile % 2 * 2 + 1]};
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
-      multiply_add(acc[0][0][tile][out_tile], a[0][tile], high);
+      mma_k16_f16(acc[0][0][tile][out_tile], a[tile], high);
     }
   }
 }
@@ -459,17 +443,17 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, const unsigned
   const unsigned char* input = stage + places.input + strip * 2176;
   const unsigned char* window = stage + strip * 1152;
   // taps (0 to 1, 0 to 1)
-  unsigned int a[1][1][4][4];
-  unsigned int b[1][1][4][4];
+  unsigned int a[4][4];
+  unsigned int b[4][4];
   #pragma unroll
   for (int tile = 0; tile < 4; ++tile) {
-    load_rows(a[0][0][tile], input + tile * 32);
+    matrix_load_x4_transposed(a[tile], input + tile * 32);
   }
   #pragma unroll
   for (int two = 0; two < 4; ++two) {
-    load_columns(b[0][0][two], window + places.window[0] + two * 32);
+    matrix_load_x4_transposed(b[two], window + places.window[0] + two * 32);
   }
-  multiply_tap(acc, a[0], b[0]);
+  multiply_tap(acc, a, b);
 }
 
 // ---- Epilogue ----
@@ -524,7 +508,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
 
 // ---- Kernels ----
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_add(const float* __restrict__ partial,
                                                               unsigned short* __restrict__ grad_weight) {
@@ -554,8 +538,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
-  const int lane = thread % 32;
-  const int warp = thread / 32;
+  // Unsigned divisions take fewer registers; split values spill with them.
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
   const int warp_k = warp % 4;
   const int warp_in = warp / 4;
   const Places places = places_of(lane, warp_in);
@@ -600,7 +585,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       load_batch(words, source, image, table_of(shared, issued), thread);
     }
     multiply_strip(acc, from, places, warp_k);
-    // Beside copies what was loaded before the first strip is written after the last one.
+    // With copies, what was loaded before the first strip is written after the last one.
     if (more) {
       store_batch(to, words, thread);
     }

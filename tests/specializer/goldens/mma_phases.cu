@@ -79,7 +79,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -246,7 +246,7 @@ __device__ __forceinline__ void load_rows(Rows& rows, const float* from) {
   }
 }
 
-// The B fragment of the positions that lie `at` behind the lanes' first ones.
+// The B fragment of the positions that lie `at` after the lanes' first ones.
 __device__ __forceinline__ void fragment_of(unsigned int (&b)[2], const Rows& rows, int at) {
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -254,7 +254,7 @@ __device__ __forceinline__ void fragment_of(unsigned int (&b)[2], const Rows& ro
   }
 }
 
-// Puts zeros behind what copies bring to the stages, which products without outputs read.
+// Puts zeros after what copies bring to the stages, which products without outputs read.
 __device__ __forceinline__ void zero_tails(unsigned char* shared) {
   for (int i = threadIdx.x; i < 55; i += 416) {
     *reinterpret_cast<uint4*>(shared + i / 11 * kStageBytes + 29952 + i % 11 * 16) = make_uint4(0, 0, 0, 0);
@@ -289,7 +289,7 @@ __device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
 
 using Accumulators = float[2][1][4][4];
 
-// Bits that are there when all products are done, so all that was loaded for them. An arrival alone does not wait for
+// Bits that exist when all products are done, so all that was loaded for them. An arrival alone does not wait for
 // loads, and a copy would overtake them.
 __device__ __forceinline__ unsigned int bits_of_all(const Accumulators& acc) {
   unsigned int bits = 0;

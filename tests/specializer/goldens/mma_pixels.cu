@@ -34,6 +34,31 @@
 
 namespace convtgen_mma_pixels_forward_c91b79080ca4617e_add_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 256;
+constexpr int kGroupOut = 256;
+constexpr int kWarpRows = 64;
+constexpr int kWarpChannels = 64;
+constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputPixelBytes = 512;
+constexpr int kPixelBytes = 128;
+constexpr int kInputBytes = 16384;
+constexpr int kStepBytes = 8192;
+constexpr int kKBlockWeightBytes = 32768;
+constexpr int kStageBytes = 49152;
+constexpr int kTapsOffset = 147456;
+constexpr int kReadOffset = 147536;
+constexpr int kStoredOffset = 148560;
+constexpr int kPositionBitsOffset = 149584;
+constexpr int kBiasOffset = 150096;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -114,31 +139,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 256;
-constexpr int kGroupOut = 256;
-constexpr int kWarpRows = 64;
-constexpr int kWarpChannels = 64;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
-constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputPixelBytes = 512;
-constexpr int kPixelBytes = 128;
-constexpr int kInputBytes = 16384;
-constexpr int kStepBytes = 8192;
-constexpr int kKBlockWeightBytes = 32768;
-constexpr int kStageBytes = 49152;
-constexpr int kTapsOffset = 147456;
-constexpr int kReadOffset = 147536;
-constexpr int kStoredOffset = 148560;
-constexpr int kPositionBitsOffset = 149584;
-constexpr int kBiasOffset = 150096;
-
 __device__ int floor_div(int a, int b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
@@ -149,19 +149,9 @@ __device__ int floor_mod(int a, int b) {
 
 // ---- Elements ----
 
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
   return (ci * outs + co) * taps + tap;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 8 * 32 + i % 8;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -238,7 +228,7 @@ __device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
   PhaseAxis axis;
   axis.first = 0;
   axis.phase = floor_mod(axis.first + number, 1);
-  axis.taps = number < 1 && number < 1 ? 1 - axis.first : 0;
+  axis.taps = number < 1 ? 1 - axis.first : 0;
   axis.offset = -floor_div(axis.first, 1);
   return axis;
 }
@@ -308,7 +298,7 @@ struct Tap {
   int number;
 };
 
-// Writes the taps of a phase, and behind them one that reads nowhere.
+// Writes the taps of a phase, and after them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& rows, const PhaseAxis& columns) {
   const int all = rows.taps * columns.taps;
   #pragma unroll 1
@@ -420,11 +410,7 @@ struct Fragments {
   uint4 b[4];
 };
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k16_f16(acc, a, b);
-}
-
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights) {
@@ -438,7 +424,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -452,7 +438,7 @@ __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const uns
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_3(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -466,7 +452,7 @@ __device__ __forceinline__ void load_fragments_3(Fragments& fragments, const uns
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_4(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -488,8 +474,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
     const unsigned int next[2] = {words.z, words.w};
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
-      multiply_add(acc[tile][two * 2], fragments.a[tile], b);
-      multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
+      mma_k16_f16(acc[tile][two * 2], fragments.a[tile], b);
+      mma_k16_f16(acc[tile][two * 2 + 1], fragments.a[tile], next);
     }
   }
 }
@@ -550,7 +536,7 @@ __device__ __forceinline__ void add_part(Accumulators& acc, const float* from) {
 }
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// `y` the block's first channel.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned short* __restrict__ y,
                                               const unsigned char* shared, const float* bias, int row, int channel) {
   const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
@@ -560,16 +546,19 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, unsigned 
     for (int half = 0; half < 2; ++half) {
       const long long to = stored[row + tile * 16 + half * 8];
       if (to >= 0) {
+        // Other channels lie at constant distances from the first, which take no registers.
+        unsigned short* first_y = y + to + channel;
         #pragma unroll
         for (int i = 0; i < 16; i += 8) {
-          const int own = own_channel(channel, i);
+          const int before = i / 8 * 32 + i % 8;
           float values[8];
           #pragma unroll
           for (int v = 0; v < 8; ++v) {
-            values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2], bias[own + v]);
+            values[v] = epilogue(acc[tile][(i + v) / 2][half * 2 + (i + v) % 2], bias[channel + before + v]);
           }
-          store_global_16(y + to + own, make_uint4(pair(values[0], values[1]), pair(values[2], values[3]),
-                                                   pair(values[4], values[5]), pair(values[6], values[7])));
+          store_global_16(first_y + before,
+                          make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
+                                     floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
         }
       }
     }

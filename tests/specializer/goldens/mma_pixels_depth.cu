@@ -26,6 +26,32 @@
 
 namespace convtgen_mma_pixels_forward_c20904643b52d702_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 128;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 64;
+constexpr int kGroupOut = 32;
+constexpr int kStageTaps = 27;  // of a kernel, as stages have them
+constexpr int kWarpRows = 64;
+constexpr int kWarpChannels = 32;
+constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
+constexpr int kKernelTaps = 27;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputPixelBytes = 256;
+constexpr int kPixelBytes = 64;
+constexpr int kInputBytes = 16384;
+constexpr int kStepBytes = 1024;
+constexpr int kKBlockWeightBytes = 2048;
+constexpr int kStageBytes = 18432;
+constexpr int kTapsOffset = 73728;
+constexpr int kReadOffset = 73872;
+constexpr int kStoredOffset = 75920;
+constexpr int kPositionBitsOffset = 77968;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -102,32 +128,6 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 128;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 64;
-constexpr int kGroupOut = 32;
-constexpr int kStageTaps = 27;  // of a kernel, as stages have them
-constexpr int kWarpRows = 64;
-constexpr int kWarpChannels = 32;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
-constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
-constexpr int kKernelTaps = 27;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputPixelBytes = 256;
-constexpr int kPixelBytes = 64;
-constexpr int kInputBytes = 16384;
-constexpr int kStepBytes = 1024;
-constexpr int kKBlockWeightBytes = 2048;
-constexpr int kStageBytes = 18432;
-constexpr int kTapsOffset = 73728;
-constexpr int kReadOffset = 73872;
-constexpr int kStoredOffset = 75920;
-constexpr int kPositionBitsOffset = 77968;
-
 __device__ int floor_div(int a) {
   return a >= 0 ? a / 2 : -((1 - a) / 2);
 }
@@ -146,11 +146,6 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
   return (ci * outs + co) * taps + tap;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 4 * 16 + i % 4;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -285,7 +280,7 @@ struct Tap {
   int number;
 };
 
-// Writes the taps of a phase, and behind them one that reads nowhere.
+// Writes the taps of a phase, and after them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& planes, const PhaseAxis& rows,
                                           const PhaseAxis& columns, int in_h, int in_w) {
   const int all = planes.taps * rows.taps * columns.taps;
@@ -396,11 +391,7 @@ struct Fragments {
   uint4 b[2];
 };
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k8_tf32(acc, a, b);
-}
-
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights) {
@@ -414,7 +405,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -443,8 +434,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
     const unsigned int next[2] = {words.z, words.w};
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
-      multiply_add(acc[tile][two * 2], fragments.a[tile], b);
-      multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
+      mma_k8_tf32(acc[tile][two * 2], fragments.a[tile], b);
+      mma_k8_tf32(acc[tile][two * 2 + 1], fragments.a[tile], next);
     }
   }
 }
@@ -452,7 +443,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
 // ---- Epilogue ----
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// `y` the block's first channel.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
                                               const unsigned char* shared, int row, int channel) {
   const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
@@ -462,16 +453,18 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
     for (int half = 0; half < 2; ++half) {
       const long long to = stored[row + tile * 16 + half * 8];
       if (to >= 0) {
+        // Other channels lie at constant distances from the first, which take no registers.
+        float* first_y = y + to + channel;
         #pragma unroll
         for (int i = 0; i < 8; i += 4) {
-          const int own = own_channel(channel, i);
+          const int before = i / 4 * 16 + i % 4;
           float values[4];
           #pragma unroll
           for (int v = 0; v < 4; ++v) {
             values[v] = acc[tile][(i + v) / 2][half * 2 + (i + v) % 2];
           }
-          store_global_16(y + to + own, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                                   __float_as_uint(values[2]), __float_as_uint(values[3])));
+          store_global_16(first_y + before, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                                       __float_as_uint(values[2]), __float_as_uint(values[3])));
         }
       }
     }

@@ -1,5 +1,5 @@
 // conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; bias; dtype f32; compute tf32; layout nchw
-// forward for sm_80. Template mma_pixels: a block makes 1024 outputs of 32 channels in one of 1 phases; 16 taps; 148.0 KiB shared.
+// forward for sm_80. Template mma_pixels: a block makes 1024 outputs of 16 channels in one of 1 phases; 16 taps; 67.5 KiB shared.
 // Launch
 //   sizes: batch 16, in_width 512; out_width 4096
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -14,21 +14,50 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region packed: 8388608 bytes, a packed copy of the weights; kept for later calls
 //   region arranged: 16777216 bytes, the input with channels last
-//   kernel convtgen_mma_pixels_forward_ae62da3899127a48_pack
+//   kernel convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 512; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_forward_ae62da3899127a48_arrange
+//   kernel convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_arrange
 //     arguments const float* x, unsigned char* arranged, int batch
 //     grid 1024; block 256; shared 0
-//   kernel convtgen_mma_pixels_forward_ae62da3899127a48
+//   kernel convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0
 //     arguments const unsigned char* arranged, const unsigned char* packed, const float* bias, float* y, int batch
-//     grid 520; block 256; shared 151600
+//     grid 1040; block 128; shared 69168
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 151600)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 151600)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 69168)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 69168)
 
-namespace convtgen_mma_pixels_forward_ae62da3899127a48_source {
+namespace convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_source {
+
+// ---- Constants ----
+
+constexpr int kThreads = 128;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 512;
+constexpr int kGroupOut = 256;
+constexpr int kKBlocks = 32;
+constexpr int kArrangers = 256;
+constexpr int kArrangedPixels = 64;  // of a block
+constexpr int kWarpRows = 64;
+constexpr int kWarpChannels = 64;
+constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputPixelBytes = 2048;
+constexpr int kPixelBytes = 64;
+constexpr int kInputBytes = 8192;
+constexpr int kStepBytes = 4096;
+constexpr int kKBlockWeightBytes = 8192;
+constexpr int kStageBytes = 16384;
+constexpr int kTapsOffset = 65536;
+constexpr int kReadOffset = 65584;
+constexpr int kStoredOffset = 66608;
+constexpr int kPositionBitsOffset = 67632;
+constexpr int kColumnOffset = 68144;
+constexpr int kBiasOffset = 68656;
 
 // ---- Device primitives ----
 
@@ -70,8 +99,8 @@ __device__ __forceinline__ void async_copy_wait(int pending) {
     case 0:
       asm volatile("cp.async.wait_group 0;" ::: "memory");
       break;
-    case 1:
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
+    case 2:
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
       break;
     default:
       __trap();
@@ -105,34 +134,6 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 512;
-constexpr int kGroupOut = 256;
-constexpr int kArrangers = 256;
-constexpr int kArrangedPixels = 64;  // of a block
-constexpr int kWarpRows = 64;
-constexpr int kWarpChannels = 64;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
-constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputPixelBytes = 2048;
-constexpr int kPixelBytes = 128;
-constexpr int kInputBytes = 16384;
-constexpr int kStepBytes = 8192;
-constexpr int kKBlockWeightBytes = 32768;
-constexpr int kStageBytes = 49152;
-constexpr int kTapsOffset = 147456;
-constexpr int kReadOffset = 147504;
-constexpr int kStoredOffset = 148528;
-constexpr int kPositionBitsOffset = 149552;
-constexpr int kColumnOffset = 150064;
-constexpr int kBiasOffset = 150576;
 
 __device__ int floor_div(int a) {
   return a >= 0 ? a : -(0 - a);
@@ -175,7 +176,7 @@ using Accumulators = float[4][8][4];
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(kPackers)
-    convtgen_mma_pixels_forward_ae62da3899127a48_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_pack(const float* __restrict__ weight,
                                                       unsigned char* __restrict__ packed) {
   // A thread packs what four lanes hold of a k-step and tap, so that it writes whole sectors: the step's channels of
   // two columns, eight apart. Neighbours read neighbours.
@@ -205,10 +206,10 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         }
       }
     }
-    const int n_tile = group * 8 + first / 256;
+    const int n_tile = group * 16 + first / 128;
     // Lane 4 * g + t has word t of column g.
-    unsigned char* to = packed + ((static_cast<long long>(n_tile) * 2 + tap) * 16 + step / 4) * kKBlockWeightBytes +
-                        (step % 4 * kStepBytes + first % 256 / 16 * 512 + first % 8 * 64);
+    unsigned char* to = packed + ((static_cast<long long>(n_tile) * 2 + tap) * kKBlocks + step / 2) *
+                                 kKBlockWeightBytes + (step % 2 * kStepBytes + first % 128 / 16 * 512 + first % 8 * 64);
     #pragma unroll
     for (int lane = 0; lane < 4; ++lane) {
       *reinterpret_cast<uint4*>(to + lane * 16) =
@@ -219,9 +220,9 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Arranging ----
 
-// Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
+// Writes x, which is in nchw or split, with channels last; zeros after a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
-    convtgen_mma_pixels_forward_ae62da3899127a48_arrange(const float* __restrict__ x,
+    convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_arrange(const float* __restrict__ x,
                                                          unsigned char* __restrict__ arranged, int batch) {
   const int lane = threadIdx.x % 32;
   const int part = blockIdx.x % 8;
@@ -325,7 +326,7 @@ struct Tap {
   int number;
 };
 
-// Writes the taps of a phase, and behind them one that reads nowhere.
+// Writes the taps of a phase, and after them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& rows, const PhaseAxis& columns) {
   const int all = rows.taps * columns.taps;
   #pragma unroll 1
@@ -369,7 +370,7 @@ __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, co
   const Tap tap = taps[next.tap];
   next.bits = tap.bits;
   next.pixels = x + tap.from;
-  next.weights = weights + static_cast<long long>(tap.number) * 524288;
+  next.weights = weights + static_cast<long long>(tap.number) * 262144;
 }
 
 // Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
@@ -377,7 +378,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
                                         const Tap* taps) {
   next.pixels += kPixelBytes;
   next.weights += kKBlockWeightBytes;
-  if (++next.k_block == 16) {
+  if (++next.k_block == kKBlocks) {
     next.k_block = 0;
     next.tap += next.bits == kNoTap ? 0 : 1;
     find_next(next, x, weights, taps);
@@ -385,48 +386,31 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
 }
 
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, int thread) {
-  const int vector = thread % 8;
-  const int position = thread / 8;
-  unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
+  const int vector = thread % 4;
+  const int position = thread / 4;
+  unsigned char* own = to + position * kPixelBytes + (vector ^ (position / 2 % 4)) * 16;
   {
     const bool any = (places.bits[0] & next.bits) == next.bits;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
     const bool any = (places.bits[1] & next.bits) == next.bits;
-    async_copy_16(own + 4096, next.pixels + places.from[1], any ? 16 : 0);
+    async_copy_16(own + 2048, next.pixels + places.from[1], any ? 16 : 0);
+  }
+  {
+    const bool any = (places.bits[2] & next.bits) == next.bits;
+    async_copy_16(own + 4096, next.pixels + places.from[2], any ? 16 : 0);
+  }
+  {
+    const bool any = (places.bits[3] & next.bits) == next.bits;
+    async_copy_16(own + 6144, next.pixels + places.from[3], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
   async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 2048, from + 2048, next.bits == kNoTap ? 0 : 16);
   async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 8192, from + 8192, next.bits == kNoTap ? 0 : 16);
-}
-
-__device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& places, const Next& next, int thread) {
-  const int vector = thread % 8;
-  const int position = thread / 8;
-  unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
-  {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
-    async_copy_16(own + 8192, next.pixels + places.from[2], any ? 16 : 0);
-  }
-  {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
-    async_copy_16(own + 12288, next.pixels + places.from[3], any ? 16 : 0);
-  }
-  unsigned char* columns = to + kInputBytes + thread * 16;
-  const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns + 12288, from + 12288, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 16384, from + 16384, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 20480, from + 20480, next.bits == kNoTap ? 0 : 16);
-}
-
-__device__ __forceinline__ void stage_part_3(unsigned char* to, const Next& next, int thread) {
-  unsigned char* columns = to + kInputBytes + thread * 16;
-  const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns + 24576, from + 24576, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 28672, from + 28672, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 6144, from + 6144, next.bits == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -437,17 +421,13 @@ struct Fragments {
   uint4 b[4];
 };
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k8_tf32(acc, a, b);
-}
-
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights) {
   #pragma unroll
   for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + swapped + tile * 2048);
+    matrix_load_x4(fragments.a[tile], input + swapped + tile * 1024);
   }
   #pragma unroll
   for (int two = 0; two < 4; ++two) {
@@ -455,45 +435,17 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
   #pragma unroll
   for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + (swapped ^ 32) + tile * 2048);
+    matrix_load_x4(fragments.a[tile], input + (swapped ^ 32) + tile * 1024);
   }
   #pragma unroll
   for (int two = 0; two < 4; ++two) {
-    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 8192 + two * 512);
-  }
-}
-
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
-// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
-__device__ __forceinline__ void load_fragments_3(Fragments& fragments, const unsigned char* input, int swapped,
-                                                 const unsigned char* weights) {
-  #pragma unroll
-  for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + (swapped ^ 64) + tile * 2048);
-  }
-  #pragma unroll
-  for (int two = 0; two < 4; ++two) {
-    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 16384 + two * 512);
-  }
-}
-
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
-// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
-__device__ __forceinline__ void load_fragments_4(Fragments& fragments, const unsigned char* input, int swapped,
-                                                 const unsigned char* weights) {
-  #pragma unroll
-  for (int tile = 0; tile < 4; ++tile) {
-    matrix_load_x4(fragments.a[tile], input + (swapped ^ 96) + tile * 2048);
-  }
-  #pragma unroll
-  for (int two = 0; two < 4; ++two) {
-    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 24576 + two * 512);
+    fragments.b[two] = *reinterpret_cast<const uint4*>(weights + 4096 + two * 512);
   }
 }
 
@@ -505,8 +457,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
     const unsigned int next[2] = {words.z, words.w};
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
-      multiply_add(acc[tile][two * 2], fragments.a[tile], b);
-      multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
+      mma_k8_tf32(acc[tile][two * 2], fragments.a[tile], b);
+      mma_k8_tf32(acc[tile][two * 2 + 1], fragments.a[tile], next);
     }
   }
 }
@@ -519,7 +471,7 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 }
 
 // Stores a thread's outputs: of each position so many adjacent ones of a channel together. Columns before a row's first
-// output, and behind its last one, are of no output: whole vectors, since rows begin and end with these. `stored` is
+// output, and after its last one, are of no output: whole vectors, since rows begin and end with these. `stored` is
 // where each position's row begins, and `first_columns` its first phase's column; else it takes what store_outputs()
 // does.
 __device__ __forceinline__ void store_phases(const Accumulators& acc, float* __restrict__ y, const long long* stored,
@@ -553,7 +505,7 @@ __device__ __forceinline__ void store_phases(const Accumulators& acc, float* __r
 }
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// `y` the block's first channel.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
                                               const unsigned char* shared, const float* bias, int row, int channel) {
   const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
@@ -562,26 +514,26 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_pixels_forward_ae62da3899127a48(const unsigned char* __restrict__ arranged,
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
+    convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0(const unsigned char* __restrict__ arranged,
                                                  const unsigned char* __restrict__ packed,
                                                  const float* __restrict__ bias, float* __restrict__ y, int batch) {
   const long long positions = static_cast<long long>(batch) * 513;
   const int tiles = static_cast<int>((positions + 127) / 128);  // of a phase
 
   // The block's group and output channels. Blocks that read the same input have adjacent indices.
-  const int n_tile = blockIdx.x % 8;
-  const int next_tile = gridDim.x / 8;
-  const int first_out = n_tile % 8 * 256;  // of the group's
-  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * 1048576;
+  const int n_tile = blockIdx.x % 16;
+  const int next_tile = gridDim.x / 16;
+  const int first_out = n_tile % 16 * 128;  // of the group's
+  const unsigned char* own_weights = packed + static_cast<long long>(n_tile) * 524288;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Tap* taps = reinterpret_cast<Tap*>(shared + kTapsOffset);
   float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
   const int thread = threadIdx.x;
   // The thread's channels of the group's first pixel.
-  const unsigned char* own_x = arranged + thread % 8 * 16;
-  for (int i = thread; i < 256; i += kThreads) {
+  const unsigned char* own_x = arranged + thread % 4 * 16;
+  for (int i = thread; i < 128; i += kThreads) {
     biases[i] = bias[(first_out + i) / 8];
   }
 
@@ -590,11 +542,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp_m = thread / 32 % 2;
   const int warp_n = thread / 64;
   const int position = warp_m * kWarpRows + lane % 16;
-  const int swapped = ((lane / 16) ^ (position % 8)) * 16;
+  const int swapped = ((lane / 16) ^ (position / 2 % 4)) * 16;
   const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
-  for (int index = blockIdx.x / 8; index < tiles; index += next_tile) {
+  for (int index = blockIdx.x / 16; index < tiles; index += next_tile) {
     const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase();
     const PhaseAxis columns = axis_of_phase_2();
@@ -605,7 +557,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Places places;
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int copied = thread / 8 + i * kPositionStep;
+      const int copied = thread / 4 + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
       places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
     }
@@ -614,18 +566,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     next.k_block = 0;
     find_next(next, own_x, own_weights, taps);
     #pragma unroll 1
-    for (int stage = 0; stage < 2; ++stage) {
+    for (int stage = 0; stage < 3; ++stage) {
       stage_part(shared + stage * kStageBytes, places, next, thread);
-      stage_part_2(shared + stage * kStageBytes, places, next, thread);
-      stage_part_3(shared + stage * kStageBytes, next, thread);
       advance(next, own_x, own_weights, taps);
       async_copy_commit();
     }
 
-    const int steps = rows.taps * columns.taps * 16;
+    const int steps = rows.taps * columns.taps * kKBlocks;
     Accumulators acc = {};
     Fragments fragments[2];
-    async_copy_wait(1);
+    async_copy_wait(2);
     __syncthreads();
     load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
     int stage = 0;
@@ -633,22 +583,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       const unsigned char* from = shared + stage * kStageBytes;
-      unsigned char* staged = shared + (stage == 0 ? 2 : stage - 1) * kStageBytes;
+      unsigned char* staged = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
       load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
-      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + weight_offset);
-      stage_part_2(staged, places, next, thread);
-      multiply_step(acc, fragments[1]);
-      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
-      stage_part_3(staged, next, thread);
-      multiply_step(acc, fragments[0]);
       advance(next, own_x, own_weights, taps);
       async_copy_commit();
-      stage = stage + 1 == 3 ? 0 : stage + 1;
-      async_copy_wait(1);
+      stage = stage + 1 == 4 ? 0 : stage + 1;
+      async_copy_wait(2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
       load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
@@ -660,7 +604,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-}  // namespace convtgen_mma_pixels_forward_ae62da3899127a48_source
-using convtgen_mma_pixels_forward_ae62da3899127a48_source::convtgen_mma_pixels_forward_ae62da3899127a48_pack;
-using convtgen_mma_pixels_forward_ae62da3899127a48_source::convtgen_mma_pixels_forward_ae62da3899127a48_arrange;
-using convtgen_mma_pixels_forward_ae62da3899127a48_source::convtgen_mma_pixels_forward_ae62da3899127a48;
+}  // namespace convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_source
+using convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_source::convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_pack;
+using convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_source::convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_arrange;
+using convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_source::convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0;

@@ -35,6 +35,32 @@
 
 namespace convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 512;
+constexpr int kGroupOut = 256;
+constexpr int kArrangers = 256;
+constexpr int kArrangedPixels = 64;  // of a block
+constexpr int kWarpRows = 32;
+constexpr int kWarpChannels = 64;
+constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputPixelBytes = 2048;
+constexpr int kPixelBytes = 128;
+constexpr int kInputBytes = 16384;
+constexpr int kStepBytes = 4096;
+constexpr int kKBlockWeightBytes = 16384;
+constexpr int kStageBytes = 32768;
+constexpr int kTapsOffset = 131072;
+constexpr int kReadOffset = 131152;
+constexpr int kStoredOffset = 132176;
+constexpr int kPositionBitsOffset = 133200;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -104,32 +130,6 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 512;
-constexpr int kGroupOut = 256;
-constexpr int kArrangers = 256;
-constexpr int kArrangedPixels = 64;  // of a block
-constexpr int kWarpRows = 32;
-constexpr int kWarpChannels = 64;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
-constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputPixelBytes = 2048;
-constexpr int kPixelBytes = 128;
-constexpr int kInputBytes = 16384;
-constexpr int kStepBytes = 4096;
-constexpr int kKBlockWeightBytes = 16384;
-constexpr int kStageBytes = 32768;
-constexpr int kTapsOffset = 131072;
-constexpr int kReadOffset = 131152;
-constexpr int kStoredOffset = 132176;
-constexpr int kPositionBitsOffset = 133200;
-
 __device__ int floor_div(int a, int b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
@@ -148,11 +148,6 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
   return (ci * outs + co) * taps + tap;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 2 * 8 + i % 2;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -213,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Arranging ----
 
-// Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
+// Writes x, which is in nchw or split, with channels last; zeros after a group's channels.
 extern "C" __global__ void __launch_bounds__(kArrangers)
     convtgen_mma_pixels_forward_7397c95ee7515d5b_arrange(const float* __restrict__ x,
                                                          unsigned char* __restrict__ arranged, int batch) {
@@ -313,7 +308,7 @@ struct Tap {
   int number;
 };
 
-// Writes the taps of a phase, and behind them one that reads nowhere.
+// Writes the taps of a phase, and after them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& rows, const PhaseAxis& columns) {
   const int all = rows.taps * columns.taps;
   #pragma unroll 1
@@ -416,11 +411,7 @@ struct Fragments {
   uint4 b[4];
 };
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k8_tf32(acc, a, b);
-}
-
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights) {
@@ -434,7 +425,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -448,7 +439,7 @@ __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const uns
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_3(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -462,7 +453,7 @@ __device__ __forceinline__ void load_fragments_3(Fragments& fragments, const uns
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_4(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -484,8 +475,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
     const unsigned int next[2] = {words.z, words.w};
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
-      multiply_add(acc[tile][two * 2], fragments.a[tile], b);
-      multiply_add(acc[tile][two * 2 + 1], fragments.a[tile], next);
+      mma_k8_tf32(acc[tile][two * 2], fragments.a[tile], b);
+      mma_k8_tf32(acc[tile][two * 2 + 1], fragments.a[tile], next);
     }
   }
 }
@@ -534,7 +525,7 @@ __device__ __forceinline__ void add_part(Accumulators& acc, const float* from) {
 }
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// `y` the block's first channel.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
                                               const unsigned char* shared, int row, int channel) {
   const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
@@ -544,12 +535,13 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
     for (int half = 0; half < 2; ++half) {
       const long long to = stored[row + tile * 16 + half * 8];
       if (to >= 0) {
+        // Other channels lie at constant distances from the first, which take no registers.
+        float* first_y = y + to + channel * 64ll;
         #pragma unroll
         for (int i = 0; i < 16; ++i) {
-          const int own = own_channel(channel, i);
-          float values[1];
-          values[0] = acc[tile][i / 2][half * 2 + i % 2];
-          *(y + to + own * 64ll) = values[0];
+          const int before = i / 2 * 8 + i % 2;
+          float values = acc[tile][i / 2][half * 2 + i % 2];
+          *(first_y + before * 64ll) = values;
         }
       }
     }

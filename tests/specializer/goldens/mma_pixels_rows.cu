@@ -25,6 +25,30 @@
 
 namespace convtgen_mma_pixels_grad_input_21b5ce4721d5d618_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 128;
+constexpr int kPackers = 256;  // threads of a block that packs weights
+constexpr int kGroupIn = 256;
+constexpr int kGroupOut = 256;
+constexpr int kKBlocks = 32;
+constexpr int kWarpRows = 64;
+constexpr int kWarpChannels = 64;
+constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr int kRowPitch = 264;                // in words
+constexpr int kRowUnits = 64;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputBytes = 8448;
+constexpr int kStepBytes = 4096;
+constexpr int kKBlockWeightBytes = 8192;
+constexpr int kStageBytes = 16640;
+constexpr int kTapsOffset = 66560;
+constexpr int kReadOffset = 66640;
+constexpr int kStoredOffset = 67664;
+constexpr int kPositionBitsOffset = 68688;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -91,30 +115,6 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 128;
-constexpr int kPackers = 256;  // threads of a block that packs weights
-constexpr int kGroupIn = 256;
-constexpr int kGroupOut = 256;
-constexpr int kKBlocks = 32;
-constexpr int kWarpRows = 64;
-constexpr int kWarpChannels = 64;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
-constexpr int kRowPitch = 264;                // in words
-constexpr int kRowUnits = 64;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputBytes = 8448;
-constexpr int kStepBytes = 4096;
-constexpr int kKBlockWeightBytes = 8192;
-constexpr int kStageBytes = 16640;
-constexpr int kTapsOffset = 66560;
-constexpr int kReadOffset = 66640;
-constexpr int kStoredOffset = 67664;
-constexpr int kPositionBitsOffset = 68688;
-
 __device__ int floor_div(int a) {
   return a >= 0 ? a : -(0 - a);
 }
@@ -133,11 +133,6 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
   return (ci * outs + co) * taps + tap;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 2 * 8 + i % 2;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -324,7 +319,7 @@ struct Tap {
   int number;
 };
 
-// Writes the taps of a phase, and behind them one that reads nowhere.
+// Writes the taps of a phase, and after them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& rows, const PhaseAxis& columns) {
   const int all = rows.taps * (columns.taps / 2);
   #pragma unroll 1
@@ -387,19 +382,27 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   unsigned char* own = to + (channel * 1056 + thread % kRowUnits * 16);
   {
     const bool any = (places.bits[0] & next.bits) == next.bits;
-    copy_unit(own, next.pixels + places.from[0], any);
+    // An integer: sums of pointers that a tile does not change take two registers for each copy.
+    const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0];
+    copy_unit(own, reinterpret_cast<const unsigned char*>(from), any);
   }
   {
     const bool any = (places.bits[0] & next.bits) == next.bits;
-    copy_unit(own + 2112, next.pixels + places.from[0] + 6272ll, any);
+    // An integer: sums of pointers that a tile does not change take two registers for each copy.
+    const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0] + 6272;
+    copy_unit(own + 2112, reinterpret_cast<const unsigned char*>(from), any);
   }
   {
     const bool any = (places.bits[0] & next.bits) == next.bits;
-    copy_unit(own + 4224, next.pixels + places.from[0] + 12544ll, any);
+    // An integer: sums of pointers that a tile does not change take two registers for each copy.
+    const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0] + 12544;
+    copy_unit(own + 4224, reinterpret_cast<const unsigned char*>(from), any);
   }
   {
     const bool any = (places.bits[0] & next.bits) == next.bits;
-    copy_unit(own + 6336, next.pixels + places.from[0] + 18816ll, any);
+    // An integer: sums of pointers that a tile does not change take two registers for each copy.
+    const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0] + 18816;
+    copy_unit(own + 6336, reinterpret_cast<const unsigned char*>(from), any);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
@@ -417,12 +420,8 @@ struct Fragments {
   uint4 b[4];
 };
 
-__device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  mma_k8_tf32(acc, a, b);
-}
-
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
-// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage; `weights` are the lane's of its
+// warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input,
                                                const unsigned char* weights) {
   load_planes(fragments.a, input);
@@ -432,8 +431,8 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
-// the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage; `weights` are the lane's of its
+// warp's first columns.
 __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const unsigned char* input,
                                                  const unsigned char* weights) {
   load_planes_2(fragments.a, input);
@@ -455,8 +454,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, Fragments& frag
       const uint4 words = fragments.b[two];
       const unsigned int b[2] = {words.x, words.y};
       const unsigned int next[2] = {words.z, words.w};
-      multiply_add(acc[tile][two * 2], a, b);
-      multiply_add(acc[tile][two * 2 + 1], a, next);
+      mma_k8_tf32(acc[tile][two * 2], a, b);
+      mma_k8_tf32(acc[tile][two * 2 + 1], a, next);
     }
   }
 }
@@ -471,22 +470,24 @@ __device__ __forceinline__ void store_positions(const Accumulators& acc, float* 
   for (int first = 0; first < 8; first += 2) {
     const long long to = stored[row + (first / 2 * 16 + first % 2)];
     if (to >= 0) {
+      // Other channels lie at constant distances from the first, which take no registers.
+      float* first_y = y + to + channel * 196ll;
       #pragma unroll
       for (int i = 0; i < 16; ++i) {
-        const int own = own_channel(channel, i);
+        const int before = i / 2 * 8 + i % 2;
         float values[2];
         #pragma unroll
         for (int v = 0; v < 2; ++v) {
           values[v] = acc[(first + v) / 2][i / 2][(first + v) % 2 * 2 + i % 2];
         }
-        store_global_8(y + to + own * 196ll, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+        store_global_8(first_y + before * 196ll, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
       }
     }
   }
 }
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
+// `y` the block's first channel.
 __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
                                               const unsigned char* shared, int row, int channel) {
   const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);

@@ -15,20 +15,20 @@
 //   region maxima: 2048 bytes, the largest magnitudes of each image's k-blocks, by slices
 //   region exponents: 2560 bytes, the exponents of their scales
 //   region arranged: 16777216 bytes, the input with channels last
-//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_pack
+//   kernel convtgen_mma_pixels_grad_input_9a35e917fe26a92d_pack
 //     arguments const float* weight, unsigned char* packed
 //     grid 65; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_scan
+//   kernel convtgen_mma_pixels_grad_input_9a35e917fe26a92d_scan
 //     arguments const float* grad_y, float* maxima
 //     grid 512; block 256; shared 32
-//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_exponents
+//   kernel convtgen_mma_pixels_grad_input_9a35e917fe26a92d_exponents
 //     arguments const float* maxima, int* exponents, int batch
 //     grid 1; block 256; shared 0
-//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483_arrange
+//   kernel convtgen_mma_pixels_grad_input_9a35e917fe26a92d_arrange
 //     arguments const float* grad_y, const int* exponents, unsigned char* arranged, int batch
 //     grid 2048; block 256; shared 0
-//   kernel convtgen_mma_pixels_grad_input_b3f70f41c7f95483
+//   kernel convtgen_mma_pixels_grad_input_9a35e917fe26a92d
 //     arguments const unsigned char* arranged, const unsigned char* packed, const int* exponents, float* grad_x,
 //       int batch
 //     grid 512; block 128; shared 68112
@@ -36,7 +36,37 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 68112)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 68112)
 
-namespace convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source {
+namespace convtgen_mma_pixels_grad_input_9a35e917fe26a92d_source {
+
+// ---- Constants ----
+
+constexpr int kThreads = 128;
+constexpr int kGroupIn = 128;
+constexpr int kWarpRows = 32;
+constexpr int kWarpChannels = 32;
+constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr float kLowScale = 2048.0f;
+constexpr int kScanThreads = 256;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kInputPixelBytes = 512;
+constexpr int kPixelBytes = 128;
+constexpr int kInputBytes = 8192;
+constexpr int kStepBytes = 4096;
+constexpr int kKBlockWeightBytes = 8192;
+constexpr long long kWeightBytes = 524288ll;  // of an N tile
+constexpr long long kPackedMaximaOffset = 524544ll;
+constexpr int kColumnBytes = 2304;
+constexpr long long kPackedTileBytes = 526592ll;
+constexpr int kStageBytes = 16384;
+constexpr int kTapsOffset = 65536;
+constexpr int kReadOffset = 65808;
+constexpr int kStoredOffset = 66320;
+constexpr int kPositionBitsOffset = 66832;
+constexpr int kColumnScalesOffset = 67088;
+constexpr int kImageScalesOffset = 67600;
+constexpr int kFragmentBytes = 512;  // of eight columns
 
 // ---- Device primitives ----
 
@@ -111,36 +141,6 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 128;
-constexpr int kGroupIn = 128;
-constexpr int kWarpRows = 32;
-constexpr int kWarpChannels = 32;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
-constexpr float kLowScale = 2048.0f;
-constexpr int kScanThreads = 256;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kInputPixelBytes = 512;
-constexpr int kPixelBytes = 128;
-constexpr int kInputBytes = 8192;
-constexpr int kStepBytes = 4096;
-constexpr int kKBlockWeightBytes = 8192;
-constexpr long long kWeightBytes = 524288ll;  // of an N tile
-constexpr long long kPackedMaximaOffset = 524544ll;
-constexpr int kColumnBytes = 2304;
-constexpr long long kPackedTileBytes = 526592ll;
-constexpr int kStageBytes = 16384;
-constexpr int kTapsOffset = 65536;
-constexpr int kReadOffset = 65808;
-constexpr int kStoredOffset = 66320;
-constexpr int kPositionBitsOffset = 66832;
-constexpr int kColumnScalesOffset = 67088;
-constexpr int kImageScalesOffset = 67600;
-constexpr int kFragmentBytes = 512;  // of eight columns
-
 __device__ int floor_div(int a) {
   return a >= 0 ? a : -(0 - a);
 }
@@ -154,11 +154,6 @@ __device__ int floor_mod(int a) {
 // The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
 __device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
   return (ci * outs + co) * taps + tap;
-}
-
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co, int i) {
-  return co + i / 2 * 8 + i % 2;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -275,7 +270,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
 
 // The largest finite magnitude of a slice of an image's k-block: (image, k-block of all groups, slice).
 extern "C" __global__ void __launch_bounds__(kScanThreads)
-    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_scan(const float* __restrict__ x, float* __restrict__ maxima) {
+    convtgen_mma_pixels_grad_input_9a35e917fe26a92d_scan(const float* __restrict__ x, float* __restrict__ maxima) {
   const int thread = threadIdx.x;
   const long long image = blockIdx.x / 4;
   const int of_image = blockIdx.x % 4;
@@ -325,7 +320,7 @@ __device__ __forceinline__ int exponent_of_k_block(const float* __restrict__ max
 // Makes exponents of maxima: of an image and a group. Those of magnitudes that are near are the same, since what goes
 // on with another scale must be put away before.
 extern "C" __global__ void __launch_bounds__(kScanThreads)
-    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_exponents(const float* __restrict__ maxima,
+    convtgen_mma_pixels_grad_input_9a35e917fe26a92d_exponents(const float* __restrict__ maxima,
                                                               int* __restrict__ exponents, int batch) {
   const long long i = static_cast<long long>(blockIdx.x) * kScanThreads + threadIdx.x;
   if (i < static_cast<long long>(batch)) {
@@ -467,16 +462,16 @@ __device__ __forceinline__ void unscale(Accumulators& totals, const float2* scal
 
 // Packs the weights as blocks take them: for each N tile, tap and k-block of input channels, by k-steps and columns.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_pack(const float* __restrict__ weight,
+    convtgen_mma_pixels_grad_input_9a35e917fe26a92d_pack(const float* __restrict__ weight,
                                                          unsigned char* __restrict__ packed) {
   pack_split(weight, packed);
 }
 
 // ---- Arranging ----
 
-// Writes x, which is in nchw or split, with channels last; zeros behind a group's channels.
+// Writes x, which is in nchw or split, with channels last; zeros after a group's channels.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_mma_pixels_grad_input_b3f70f41c7f95483_arrange(const float* __restrict__ x,
+    convtgen_mma_pixels_grad_input_9a35e917fe26a92d_arrange(const float* __restrict__ x,
                                                             const int* __restrict__ exponents,
                                                             unsigned char* __restrict__ arranged, int batch) {
   const int lane = threadIdx.x % 32;
@@ -563,7 +558,7 @@ struct Tap {
   int number;
 };
 
-// Writes the taps of a phase, and behind them one that reads nowhere.
+// Writes the taps of a phase, and after them one that reads nowhere.
 __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& rows, const PhaseAxis& columns) {
   const int all = rows.taps * columns.taps;
   #pragma unroll 1
@@ -656,7 +651,7 @@ struct Fragments {
   uint4 b[4];
 };
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsigned char* input, int swapped,
                                                const unsigned char* weights) {
@@ -674,7 +669,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const unsig
   }
 }
 
-// Loads the fragments of a k-step. `input` is the lane's first position in the stage and `swapped` its vector there in
+// Loads the fragments of a k-step. `input` is the lane's first position in the stage, and `swapped` its vector there in
 // the first k-step, in bytes; `weights` are the lane's of its warp's first columns.
 __device__ __forceinline__ void load_fragments_2(Fragments& fragments, const unsigned char* input, int swapped,
                                                  const unsigned char* weights) {
@@ -714,21 +709,23 @@ __device__ __forceinline__ void multiply_step(Accumulators& high, Accumulators& 
 // ---- Epilogue ----
 
 // Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's,
-// `y` the block's first channel, `left` how many channels there are from there on. In nchw a plane is so many elements.
-__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y, const long long* stored,
-                                              int row, int channel) {
+// `y` the block's first channel.
+__device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __restrict__ y,
+                                              const unsigned char* shared, int row, int channel) {
+  const long long* stored = reinterpret_cast<const long long*>(shared + kStoredOffset);
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
     #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const long long to = stored[row + tile * 16 + half * 8];
       if (to >= 0) {
+        // Other channels lie at constant distances from the first, which take no registers.
+        float* first_y = y + to + channel * 64ll;
         #pragma unroll
         for (int i = 0; i < 8; ++i) {
-          const int own = own_channel(channel, i);
-          float values[1];
-          values[0] = acc[tile][i / 2][half * 2 + i % 2];
-          *(y + to + own * 64ll) = values[0];
+          const int before = i / 2 * 8 + i % 2;
+          float values = acc[tile][i / 2][half * 2 + i % 2];
+          *(first_y + before * 64ll) = values;
         }
       }
     }
@@ -738,7 +735,7 @@ __device__ __forceinline__ void store_outputs(const Accumulators& acc, float* __
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_pixels_grad_input_b3f70f41c7f95483(const unsigned char* __restrict__ arranged,
+    convtgen_mma_pixels_grad_input_9a35e917fe26a92d(const unsigned char* __restrict__ arranged,
                                                     const unsigned char* __restrict__ packed,
                                                     const int* __restrict__ exponents, float* __restrict__ y,
                                                     int batch) {
@@ -833,14 +830,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     async_copy_wait(0);  // copies after the last stage
     add_all(acc, high, low, held);
     unscale(acc, scales + (warp_n * kWarpChannels + lane % 4 * 2), exponents, offsets);
-    store_outputs(acc, y + first_out * 64ll, reinterpret_cast<const long long*>(shared + kStoredOffset),
-                  warp_m * kWarpRows + lane / 4, warp_n * kWarpChannels + lane % 4 * 2);
+    store_outputs(acc, y + first_out * 64ll, shared, warp_m * kWarpRows + lane / 4,
+                  warp_n * kWarpChannels + lane % 4 * 2);
   }
 }
 
-}  // namespace convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source
-using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_scan;
-using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_exponents;
-using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_pack;
-using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483_arrange;
-using convtgen_mma_pixels_grad_input_b3f70f41c7f95483_source::convtgen_mma_pixels_grad_input_b3f70f41c7f95483;
+}  // namespace convtgen_mma_pixels_grad_input_9a35e917fe26a92d_source
+using convtgen_mma_pixels_grad_input_9a35e917fe26a92d_source::convtgen_mma_pixels_grad_input_9a35e917fe26a92d_scan;
+using convtgen_mma_pixels_grad_input_9a35e917fe26a92d_source::convtgen_mma_pixels_grad_input_9a35e917fe26a92d_exponents;
+using convtgen_mma_pixels_grad_input_9a35e917fe26a92d_source::convtgen_mma_pixels_grad_input_9a35e917fe26a92d_pack;
+using convtgen_mma_pixels_grad_input_9a35e917fe26a92d_source::convtgen_mma_pixels_grad_input_9a35e917fe26a92d_arrange;
+using convtgen_mma_pixels_grad_input_9a35e917fe26a92d_source::convtgen_mma_pixels_grad_input_9a35e917fe26a92d;

@@ -311,7 +311,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const unsigned char* x_lane = shared + 16 * (row * kStagedColumns + column + lane % 16);
     #pragma unroll 1
     for (int i = 0; i < 5; ++i) {
-      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
       const int y_row = (tile_y * 16 + row) * 5 + (floor_mod(2 * (i % 5) - 1) + i / 5) % 5;
       if (columns > 0 && y_row < out_h) {
         unsigned short* to = y_image + (static_cast<long long>(y_row) * out_w + first_column) * 64;

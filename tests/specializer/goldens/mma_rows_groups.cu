@@ -337,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     const unsigned char* x_lane = shared + 16 * (row * kStagedColumns + column + lane % 16);
     #pragma unroll 1
     for (int i = 0; i < 2; ++i) {
-      // The phases of kernel rows 0, 1, ..., which later ones repeat; behind them those without taps.
+      // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
       const int y_row = (tile_y * 4 + row) * 2 + (1 + i) % 2;
       if (y_row < 257) {
         unsigned short* to = y_image + (y_row * 766 + first_column) * 64;

@@ -16,6 +16,13 @@
 
 namespace convtgen_direct_forward_3869c67b3fb709e9_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kTileColumns = 512;
+constexpr int kStagedColumns = 514;
+constexpr int kPlacesOfTurn = 768;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -42,17 +49,10 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kTileColumns = 512;
-constexpr int kStagedColumns = 514;
-constexpr int kPlacesOfTurn = 768;
-
 // ---- Staging ----
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
+// later.
 __device__ __forceinline__ void stage_element(float* to, const unsigned short* from, bool is_inside) {
   *to = is_inside ? bfloat16_to_float(*from) : 0.0f;
 }
@@ -63,69 +63,64 @@ struct Stage {
 };
 
 // One place of stage_rows().
-__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned short* __restrict__ x,
-                                            int first_channel, int first_column, int in_w) {
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned short* __restrict__ x, int first_column,
+                                            int in_w) {
   // Adjacent threads read adjacent memory.
   const int channel = i / 514;
   const int column = i % kStagedColumns;
-  const int ci = first_channel + channel;
   const int ix = first_column + column;
   const bool is_inside = ix >= 0 && ix < in_w;
-  const unsigned short* from = x + (static_cast<long long>(ci) * in_w + ix);
+  const unsigned short* from = x + (static_cast<long long>(channel) * in_w + ix);
   stage_element(&stage.rows[channel][0][column], from, is_inside);
 }
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
-                                           int first_column, int in_w) {
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_column,
+                                           int in_w) {
   #pragma unroll 1
   for (int first = threadIdx.x; first < 2304; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, x, first_channel, first_column, in_w);
+      stage_pixel(stage, first + i, x, first_column, in_w);
     }
   }
   #pragma unroll 1
   for (int i = 2304 + threadIdx.x; i < 2570; i += kThreads) {
-    stage_pixel(stage, i, x, first_channel, first_column, in_w);
+    stage_pixel(stage, i, x, first_column, in_w);
   }
 }
 
 // One place of stage_weights().
-__device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned short* __restrict__ weight,
-                                             int first_channel) {
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned short* __restrict__ weight) {
   const int tap = i % 9;
   const int channel = i / 9 % 7;
   const int k_block_channel = i / 63;
-  const int ci = first_channel + k_block_channel;
   stage_element(&stage.weights[k_block_channel][tap][channel],
-                weight + ((static_cast<long long>(ci) * 7 + channel) * 9 + tap), true);
+                weight + ((static_cast<long long>(k_block_channel) * 7 + channel) * 9 + tap), true);
 }
 
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
-                                              int first_channel) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight) {
   #pragma unroll 1
   for (int first = threadIdx.x; first < 0; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight, first_channel);
+      stage_weight(stage, first + i, weight);
     }
   }
   #pragma unroll 1
   for (int i = threadIdx.x; i < 315; i += kThreads) {
-    stage_weight(stage, i, weight, first_channel);
+    stage_weight(stage, i, weight);
   }
 }
 
 // Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
 __device__ __forceinline__ void stage_k_block(Stage& stage, const unsigned short* __restrict__ x,
-                                              const unsigned short* __restrict__ weight, int first_channel,
-                                              int first_column, int in_w) {
-  stage_rows(stage, x, first_channel, first_column, in_w);
-  stage_weights(stage, weight, first_channel);
+                                              const unsigned short* __restrict__ weight, int first_column, int in_w) {
+  stage_rows(stage, x, first_column, in_w);
+  stage_weights(stage, weight);
 }
 
 // ---- Products ----
@@ -197,34 +192,32 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const unsigned short* x_group = x + image_channel * in_pixels;
   unsigned short* y_image = y + static_cast<long long>(image) * 7 * out_pixels;
 
-  Accumulators acc[1][3] = {};
+  Accumulators acc[3] = {};
   Stage* stages = static_cast<Stage*>(shared_memory());
   const int first_column = tile_x * kTileColumns - 2;
-  for (int first_in = 0; first_in < 5; first_in += 5) {
-    Stage& stage = stages[0];
-    __syncthreads();  // all threads have read the k-block before
-    stage_k_block(stage, x_group, weight, first_in, first_column, width);
-    __syncthreads();  // the k-block is staged
-    #pragma unroll 1
-    for (int c = 0; c < 5; ++c) {
-      // Kernel row 0: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + column + 2, &stage.weights[c][0][0]);  // tap (0, 0)
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + column + 2, &stage.weights[c][1][0]);  // tap (0, 1)
-      multiply_add(acc[0][2], &stage.rows[c][0][0] + column + 2, &stage.weights[c][2][0]);  // tap (0, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + column + 1, &stage.weights[c][3][0]);  // tap (0, 3)
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + column + 1, &stage.weights[c][4][0]);  // tap (0, 4)
-      multiply_add(acc[0][2], &stage.rows[c][0][0] + column + 1, &stage.weights[c][5][0]);  // tap (0, 5)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + column, &stage.weights[c][6][0]);      // tap (0, 6)
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + column, &stage.weights[c][7][0]);      // tap (0, 7)
-      multiply_add(acc[0][2], &stage.rows[c][0][0] + column, &stage.weights[c][8][0]);      // tap (0, 8)
-    }
+  Stage& stage = stages[0];
+  __syncthreads();  // all threads have read the k-block before
+  stage_k_block(stage, x_group, weight, first_column, width);
+  __syncthreads();  // the k-block is staged
+  #pragma unroll 1
+  for (int c = 0; c < 5; ++c) {
+    // Kernel row 0: output rows of phase 0, input offset 0.
+    multiply_add(acc[0], &stage.rows[c][0][0] + column + 2, &stage.weights[c][0][0]);  // tap (0, 0)
+    multiply_add(acc[1], &stage.rows[c][0][0] + column + 2, &stage.weights[c][1][0]);  // tap (0, 1)
+    multiply_add(acc[2], &stage.rows[c][0][0] + column + 2, &stage.weights[c][2][0]);  // tap (0, 2)
+    multiply_add(acc[0], &stage.rows[c][0][0] + column + 1, &stage.weights[c][3][0]);  // tap (0, 3)
+    multiply_add(acc[1], &stage.rows[c][0][0] + column + 1, &stage.weights[c][4][0]);  // tap (0, 4)
+    multiply_add(acc[2], &stage.rows[c][0][0] + column + 1, &stage.weights[c][5][0]);  // tap (0, 5)
+    multiply_add(acc[0], &stage.rows[c][0][0] + column, &stage.weights[c][6][0]);      // tap (0, 6)
+    multiply_add(acc[1], &stage.rows[c][0][0] + column, &stage.weights[c][7][0]);      // tap (0, 7)
+    multiply_add(acc[2], &stage.rows[c][0][0] + column, &stage.weights[c][8][0]);      // tap (0, 8)
   }
 
-  // Behind the loop, so that no register keeps them through it.
+  // After the loop, so that no register keeps them through it.
   const int m_x = tile_x * kTileColumns + column;
-  store(acc[0][0], y_image, m_x * 3, out_w);
-  store(acc[0][1], y_image, m_x * 3 + 1, out_w);
-  store(acc[0][2], y_image, m_x * 3 + 2, out_w);
+  store(acc[0], y_image, m_x * 3, out_w);
+  store(acc[1], y_image, m_x * 3 + 1, out_w);
+  store(acc[2], y_image, m_x * 3 + 2, out_w);
 }
 
 }  // namespace convtgen_direct_forward_3869c67b3fb709e9_source

@@ -85,7 +85,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -437,7 +437,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
   pin(acc);
   #pragma unroll 1
   for (int k_block = 0; k_block < kKBlocks; ++k_block) {
-    // A stage is copied again some stages after this warp has read it: other warps may lag behind it.
+    // A stage is copied again some stages after this warp has read it: other warps may be slower.
     const int next = k_block + 2;
     if (thread == 0 && k_block >= 2 && next < kKBlocks) {
       mbarrier_wait(&pipeline.empty[next % 4], (next / 4 - 1) % 2);

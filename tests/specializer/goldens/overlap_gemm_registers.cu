@@ -137,7 +137,7 @@ __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -268,7 +268,7 @@ __device__ __forceinline__ void put_vectors(unsigned char* to, const uint4 (&vec
 }
 
 // Puts all weights, which follow one another in memory, to where products look for them, and zeros to what lies
-// between. Each of kWeightThreads threads takes part. The weights are there behind a barrier of these.
+// between. Each of kWeightThreads threads takes part. The weights are there after a barrier of these.
 __device__ __forceinline__ void load_weights(unsigned char* to, const unsigned short* __restrict__ weight) {
   uint4 vectors[4] = {};
   load_vectors(vectors, weight, threadIdx.x);

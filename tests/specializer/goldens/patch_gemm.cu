@@ -35,10 +35,10 @@ constexpr int kMatrices = 64;  // of a k-block, each four
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kRowBytes = 128;  // and their swizzle
+constexpr int kRowBytes = 128;  // and the width of their swizzle
 constexpr int kWeightBoxBytes = 8192;
 constexpr int kWeightBytes = 32768;
-constexpr int kPixelBytes = 128;  // and their swizzle
+constexpr int kPixelBytes = 128;  // and the width of their swizzle
 constexpr int kStageBytes = 8192;
 constexpr int kStagesOffset = 131072;
 constexpr int kBarrierOffset = 196608;
@@ -85,7 +85,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -125,7 +125,7 @@ __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -409,7 +409,7 @@ using Accumulators = float[128];
 // A thread's biases, of its channels of each piece. Its accumulators have the same channels in all tiles.
 using Biases = float[16];
 
-// Loads them from the bias of all channels, of which the block has those from first_out on.
+// Loads them from the bias of all channels; the block's channels begin at first_out.
 __device__ __forceinline__ void load_biases(Biases& biases, const unsigned short* __restrict__ bias, int first_out,
                                             int quarter) {
   #pragma unroll

@@ -37,7 +37,7 @@ constexpr int kWeightVectors = 567;  // of 16 bytes
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kPixelBytes = 128;  // and their swizzle
+constexpr int kPixelBytes = 128;  // and the width of their swizzle
 constexpr int kCopiedBytes = 16640;
 constexpr int kStageBytes = 17408;
 constexpr int kProductBytes = 1536;
@@ -93,7 +93,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -138,7 +138,7 @@ __device__ __forceinline__ void tensor_prefetch(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -264,7 +264,7 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
   }
 }
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 7 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
@@ -290,7 +290,7 @@ struct CallSizes {
   int tiles_w;
 };
 
-// A tile: its first image, its first position, the row of positions behind its last, and its first input row.
+// A tile: its first image, its first position, the row of positions after its last, and its first input row.
 struct Tile {
   int image;
   int row;
@@ -321,7 +321,7 @@ __device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const Tenso
     const Tile tile = tile_at(index, sizes);
     #pragma unroll 1
     for (int row = tile.first_input; row < tile.end; ++row) {
-      // those behind the image's are zeros
+      // those past the image's are zeros
       mbarrier_wait(&pipeline.empty[stage], parity);
       mbarrier_arrive_expect(&pipeline.full[stage], kCopiedBytes);
       tensor_load_4d(pipeline.shared + stage * kStageBytes, x_map, &pipeline.full[stage], 0, tile.column - 2, row,
@@ -362,7 +362,7 @@ __device__ __forceinline__ void put_vectors(unsigned char* to, const uint4 (&vec
 }
 
 // Puts all weights, which follow one another in memory, to where products look for them, and zeros to what lies
-// between. Each of kWeightThreads threads takes part. The weights are there behind a barrier of these.
+// between. Each of kWeightThreads threads takes part. The weights are there after a barrier of these.
 __device__ __forceinline__ void load_weights(unsigned char* to, const unsigned short* __restrict__ weight) {
   uint4 vectors[4] = {};
   load_vectors(vectors, weight, threadIdx.x);

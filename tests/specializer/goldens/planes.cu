@@ -20,6 +20,15 @@
 
 namespace convtgen_direct_forward_7f8426b4c9139c0b_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 256;
+constexpr int kGroupIn = 32;
+constexpr int kStagedRows = 17;
+constexpr int kStagedColumns = 17;
+constexpr int kPitch = 20;
+constexpr int kPlacesOfTurn = 768;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -56,15 +65,6 @@ __device__ __forceinline__ void async_copy_wait_all() {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 256;
-constexpr int kGroupIn = 32;
-constexpr int kStagedRows = 17;
-constexpr int kStagedColumns = 17;
-constexpr int kPitch = 20;
-constexpr int kPlacesOfTurn = 768;
-
 // ---- Staging ----
 
 // Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.
@@ -73,7 +73,7 @@ __device__ __forceinline__ void copy_element(float* to, const float* from, bool 
 }
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
+// later.
 __device__ __forceinline__ void stage_element(float* to, const float* from) {
   copy_element(to, from, true);
 }
@@ -265,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     }
   }
 
-  // Behind the loop, so that no register keeps them through it.
+  // After the loop, so that no register keeps them through it.
   if (reinterpret_cast<unsigned long long>(y) % 16 == 0) {
     store_runs(acc[0], y_image, bias, channel, row * 2, column * 2);
   } else {

@@ -79,7 +79,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -99,7 +99,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -117,7 +117,7 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -276,7 +276,7 @@ __device__ __forceinline__ Tile tile_at(int index) {
   return tile;
 }
 
-// The input rows that a tile reads: from the first to before the last, some of which may lie behind the image's end.
+// The input rows that a tile reads: from the first to before the last. Some may lie past the image's end.
 __device__ __forceinline__ int first_input_row(const Tile& tile) {
   return max(0, tile.row - 1);
 }
@@ -287,7 +287,7 @@ __device__ __forceinline__ int last_input_row(const Tile& tile) {
 
 // ---- Producer ----
 
-// Staged columns that hold a row of the tile's image of this number: half-open range [first_of, last_of); empty outside
+// Staged columns that hold a row of the tile's image number `image`: half-open range [first_of, last_of); empty outside
 // the image.
 __device__ __forceinline__ int image_column(const Tile& tile) {
   return 4 - tile.column;

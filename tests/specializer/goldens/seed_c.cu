@@ -17,6 +17,15 @@
 
 namespace convtgen_direct_forward_8ed5c90ca6234371_source {
 
+// ---- Constants ----
+
+constexpr int kThreads = 192;
+constexpr int kTaps = 21;
+constexpr int kTileColumns = 32;
+constexpr int kStagedColumns = 34;
+constexpr int kPitch = 36;
+constexpr int kPlacesOfTurn = 576;
+
 // ---- Device primitives ----
 
 #ifndef CONVTGEN_HOST_DEVICE
@@ -35,19 +44,10 @@ __device__ __forceinline__ void store_global_8(void* to, uint2 value) {
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kThreads = 192;
-constexpr int kTaps = 21;
-constexpr int kTileColumns = 32;
-constexpr int kStagedColumns = 34;
-constexpr int kPitch = 36;
-constexpr int kPlacesOfTurn = 576;
-
 // ---- Staging ----
 
 // Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. `legal` is any address of the elements that may be read.
+// later.
 __device__ __forceinline__ void stage_element(float* to, const float* from, bool is_inside) {
   *to = is_inside ? *from : 0.0f;
 }
@@ -58,68 +58,65 @@ struct Stage {
 };
 
 // One place of stage_rows().
-__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const float* __restrict__ x, int first_channel,
-                                            int first_row, int first_column) {
+__device__ __forceinline__ void stage_pixel(Stage& stage, int i, const float* __restrict__ x, int first_row,
+                                            int first_column) {
   // Adjacent threads read adjacent memory.
   const int channel = i / 170;
   const int row = i / kStagedColumns % 5;
   const int column = i % kStagedColumns;
-  const int ci = first_channel + channel;
   const int iy = first_row + row;
   const int ix = first_column + column;
   const bool is_inside = iy < 40 && ix >= 0 && ix < 60;
-  const float* from = x + ((ci * 40 + iy) * 60 + ix);
+  const float* from = x + ((channel * 40 + iy) * 60 + ix);
   stage_element(&stage.rows[channel][row][column], from, is_inside);
 }
 
 // Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
 // `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_channel, int first_row,
-                                           int first_column) {
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_row, int first_column) {
   #pragma unroll 1
   for (int first = threadIdx.x; first < 1152; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, x, first_channel, first_row, first_column);
+      stage_pixel(stage, first + i, x, first_row, first_column);
     }
   }
   #pragma unroll 1
   for (int i = 1152 + threadIdx.x; i < 1360; i += kThreads) {
-    stage_pixel(stage, i, x, first_channel, first_row, first_column);
+    stage_pixel(stage, i, x, first_row, first_column);
   }
 }
 
 // One place of stage_weights().
-__device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* __restrict__ weight, int first_channel) {
+__device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* __restrict__ weight) {
   const int tap = i % kTaps;
   const int channel = i / kTaps % 12;
   const int k_block_channel = i / 252;
-  const int ci = first_channel + k_block_channel;
-  stage_element(&stage.weights[k_block_channel][tap][channel], weight + ((ci * 12 + channel) * kTaps + tap), true);
+  stage_element(&stage.weights[k_block_channel][tap][channel],
+                weight + ((k_block_channel * 12 + channel) * kTaps + tap), true);
 }
 
 // Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
 // ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel) {
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight) {
   #pragma unroll 1
   for (int first = threadIdx.x; first < 1728; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight, first_channel);
+      stage_weight(stage, first + i, weight);
     }
   }
   #pragma unroll 1
   for (int i = 1728 + threadIdx.x; i < 2016; i += kThreads) {
-    stage_weight(stage, i, weight, first_channel);
+    stage_weight(stage, i, weight);
   }
 }
 
 // Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.
 __device__ __forceinline__ void stage_k_block(Stage& stage, const float* __restrict__ x,
-                                              const float* __restrict__ weight, int first_channel, int first_row,
-                                              int first_column) {
-  stage_rows(stage, x, first_channel, first_row, first_column);
-  stage_weights(stage, weight, first_channel);
+                                              const float* __restrict__ weight, int first_row, int first_column) {
+  stage_rows(stage, x, first_row, first_column);
+  stage_weights(stage, weight);
 }
 
 // ---- Products ----
@@ -221,41 +218,39 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   Stage* stages = static_cast<Stage*>(shared_memory());
   const int first_row = tile_y * 4;
   const int first_column = tile_x * kTileColumns - 1;
-  for (int first_in = 0; first_in < 8; first_in += 8) {
-    Stage& stage = stages[0];
-    __syncthreads();  // all threads have read the k-block before
-    stage_k_block(stage, x_group, weight_group, first_in, first_row, first_column);
-    __syncthreads();  // the k-block is staged
-    #pragma unroll 1
-    for (int c = 0; c < 8; ++c) {
-      // Kernel row 0: output rows of phase 1, input offset 1.
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36 + 2, &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 36 + 2, &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][3][channel]);  // tap (0, 3)
-      multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][4][channel]);  // tap (0, 4)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 36, &stage.weights[c][5][channel]);      // tap (0, 5)
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36, &stage.weights[c][6][channel]);      // tap (0, 6)
-      // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][7][channel]);   // tap (1, 0)
-      multiply_add(acc[0][2], &stage.rows[c][0][0] + place + 2, &stage.weights[c][8][channel]);   // tap (1, 1)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][9][channel]);   // tap (1, 2)
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][10][channel]);  // tap (1, 3)
-      multiply_add(acc[0][2], &stage.rows[c][0][0] + place + 1, &stage.weights[c][11][channel]);  // tap (1, 4)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][12][channel]);      // tap (1, 5)
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + place, &stage.weights[c][13][channel]);      // tap (1, 6)
-      // Kernel row 2: output rows of phase 1, input offset 0.
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][14][channel]);  // tap (2, 0)
-      multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 2, &stage.weights[c][15][channel]);  // tap (2, 1)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][16][channel]);  // tap (2, 2)
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][17][channel]);  // tap (2, 3)
-      multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 1, &stage.weights[c][18][channel]);  // tap (2, 4)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place, &stage.weights[c][19][channel]);      // tap (2, 5)
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place, &stage.weights[c][20][channel]);      // tap (2, 6)
-    }
+  Stage& stage = stages[0];
+  __syncthreads();  // all threads have read the k-block before
+  stage_k_block(stage, x_group, weight_group, first_row, first_column);
+  __syncthreads();  // the k-block is staged
+  #pragma unroll 1
+  for (int c = 0; c < 8; ++c) {
+    // Kernel row 0: output rows of phase 1, input offset 1.
+    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36 + 2, &stage.weights[c][0][channel]);  // tap (0, 0)
+    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 36 + 2, &stage.weights[c][1][channel]);  // tap (0, 1)
+    multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][2][channel]);  // tap (0, 2)
+    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][3][channel]);  // tap (0, 3)
+    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][4][channel]);  // tap (0, 4)
+    multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 36, &stage.weights[c][5][channel]);      // tap (0, 5)
+    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36, &stage.weights[c][6][channel]);      // tap (0, 6)
+    // Kernel row 1: output rows of phase 0, input offset 0.
+    multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][7][channel]);   // tap (1, 0)
+    multiply_add(acc[0][2], &stage.rows[c][0][0] + place + 2, &stage.weights[c][8][channel]);   // tap (1, 1)
+    multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][9][channel]);   // tap (1, 2)
+    multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][10][channel]);  // tap (1, 3)
+    multiply_add(acc[0][2], &stage.rows[c][0][0] + place + 1, &stage.weights[c][11][channel]);  // tap (1, 4)
+    multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][12][channel]);      // tap (1, 5)
+    multiply_add(acc[0][1], &stage.rows[c][0][0] + place, &stage.weights[c][13][channel]);      // tap (1, 6)
+    // Kernel row 2: output rows of phase 1, input offset 0.
+    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][14][channel]);  // tap (2, 0)
+    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 2, &stage.weights[c][15][channel]);  // tap (2, 1)
+    multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][16][channel]);  // tap (2, 2)
+    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][17][channel]);  // tap (2, 3)
+    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 1, &stage.weights[c][18][channel]);  // tap (2, 4)
+    multiply_add(acc[1][0], &stage.rows[c][0][0] + place, &stage.weights[c][19][channel]);      // tap (2, 5)
+    multiply_add(acc[1][1], &stage.rows[c][0][0] + place, &stage.weights[c][20][channel]);      // tap (2, 6)
   }
 
-  // Behind the loop, so that no register keeps them through it.
+  // After the loop, so that no register keeps them through it.
   const int co = channel_tile * 12 + channel;
   const int m_y = tile_y * 4 + row;
   const int m_x = tile_x * kTileColumns + column;

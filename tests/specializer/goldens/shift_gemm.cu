@@ -85,7 +85,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -105,7 +105,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -230,7 +230,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
-// The weight of an input and an output channel, zero where there is none.
+// The weight of an input and an output channel, zero outside of the layer.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
   return weight[(static_cast<long long>(ci) * 64 + co) * 16 + tap];
 }
@@ -284,7 +284,7 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
   }
 }
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 1 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;

@@ -80,7 +80,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -100,7 +100,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -118,7 +118,7 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned i
                : "memory");
 }
 
-// Orders this thread's accesses to shared memory before those of TMA and wgmma behind the next barrier or mbarrier.
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -231,7 +231,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
   return i / 2 * 8 + thread * 2 + i % 2;
 }
 
-// The weight of an input and an output channel, zero where there is none.
+// The weight of an input and an output channel, zero outside of the layer.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
   return weight[(static_cast<long long>(co) * 64 + static_cast<int>(static_cast<long long>(ci))) * 16 + (15 - tap)];
 }
@@ -287,7 +287,7 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
   }
 }
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 3 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
@@ -363,7 +363,7 @@ __device__ __forceinline__ bool needs_zero_pad(int first_row, int first_column) 
   return first_row < 0 || first_row + 15 > 32 || (first_column < 0 || first_column + kStagedColumns > 32);
 }
 
-// Writes zeros to the rows and columns of a stage outside the image, and to channels that the layer has not.
+// Writes zeros to the rows and columns of a stage outside the image, and to channels beyond the layer's.
 __device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
   for (int i = thread; i < 128; i += 128) {
     const int iy = first_row + i % 8 * 2;

@@ -30,6 +30,24 @@
 
 namespace convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source {
 
+// ---- Constants ----
+
+constexpr int kGroupRows = 128;  // of a tile of each warpgroup
+constexpr int kThreads = 288;
+constexpr int kImagePositions = 64;
+constexpr int kBoxPositions = 256;
+constexpr int kSwizzle = 128;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kBoxBytes = 32768;
+constexpr int kInputBytes = 32768;
+constexpr int kWeightBytes = 16384;
+constexpr int kSharedWeightBytes = 8192;  // that each block of a cluster copies
+constexpr int kStageBytes = 49152;
+constexpr int kBarrierOffset = 196608;
+constexpr long long kPackedTileBytes = 262144ll;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -108,7 +126,7 @@ __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrie
   } while (complete == 0);
 }
 
-// Comes to the cluster's barrier without waiting; what this thread wrote before is visible to whom cluster_wait()s.
+// Arrives at the cluster's barrier. What this thread wrote before is visible to threads after their cluster_wait().
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
@@ -118,7 +136,7 @@ __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -228,31 +246,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kGroupRows = 128;  // of a tile of each warpgroup
-constexpr int kThreads = 288;
-constexpr int kImagePositions = 64;
-constexpr int kBoxPositions = 256;
-constexpr int kSwizzle = 128;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kBoxBytes = 32768;
-constexpr int kInputBytes = 32768;
-constexpr int kWeightBytes = 16384;
-constexpr int kSharedWeightBytes = 8192;  // that each block of a cluster copies
-constexpr int kStageBytes = 49152;
-constexpr int kBarrierOffset = 196608;
-constexpr long long kPackedTileBytes = 262144ll;
-
-// ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // ---- Packing ----
 
 // The input channel of the tile at column n of a product: eight of a thread's accumulators are adjacent channels.
@@ -298,7 +291,7 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
   }
 }
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 3 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
@@ -321,7 +314,7 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
   return {box / boxes.across / boxes.down * 4, box / boxes.across % boxes.down * 8, box % boxes.across * 8};
 }
 
-// Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
+// Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
   if (lane < 2) {
     mbarrier_arrive_remote(empty, lane);
@@ -395,7 +388,7 @@ __device__ __forceinline__ void multiply_stage(Accumulators& acc, const unsigned
 __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned short* __restrict__ grad_x, int first_box,
                                            const Boxes& boxes, int warp, int lane, int batch) {
   const int channel = lane % 4 * 8;
-  // Pinned, so that no place is found before the products and kept in registers that they want.
+  // Pinned, so that no place is found before the products and kept in registers that they need.
   unsigned int first = warp * 16 + lane / 4;
   wgmma_pin_operand(first);
   #pragma unroll
@@ -415,8 +408,8 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
           values[v] = acc[half / 2][i / 2 + v / 2 * 4 + half % 2 * 2 + v % 2];
         }
         store_global_16(to + i,
-                        make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                   pair(values[6], values[7])));
+                        make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
+                                   floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
       }
     }
   }

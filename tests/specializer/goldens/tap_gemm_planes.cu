@@ -30,6 +30,26 @@
 
 namespace convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source {
 
+// ---- Constants ----
+
+constexpr int kGroupRows = 128;  // of a tile of each warpgroup
+constexpr int kThreads = 288;
+constexpr int kTaps = 27;
+constexpr int kImagePositions = 64;
+constexpr int kBoxPositions = 256;
+constexpr int kBoxRows = 320;
+constexpr int kFirstTaps = 18;
+constexpr int kSwizzle = 64;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kBoxBytes = 20480;
+constexpr int kInputBytes = 20480;
+constexpr int kWeightBytes = 4096;
+constexpr int kStageBytes = 28672;
+constexpr int kBarrierOffset = 229376;
+constexpr long long kPackedTileBytes = 110592ll;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -72,7 +92,7 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives once. What this thread wrote before is visible to whom waits for the phase (release, in the block).
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
 __device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
@@ -92,7 +112,7 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
   }
 }
 
-// Lets the launch behind this one begin, as soon as all blocks have said so or ended.
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
 __device__ __forceinline__ void grid_dependents_launch() {
   asm volatile("griddepcontrol.launch_dependents;");
 }
@@ -194,33 +214,6 @@ __device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned 
 
 #endif
 
-// ---- Constants ----
-
-constexpr int kGroupRows = 128;  // of a tile of each warpgroup
-constexpr int kThreads = 288;
-constexpr int kTaps = 27;
-constexpr int kImagePositions = 64;
-constexpr int kBoxPositions = 256;
-constexpr int kBoxRows = 320;
-constexpr int kFirstTaps = 18;
-constexpr int kSwizzle = 64;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kBoxBytes = 20480;
-constexpr int kInputBytes = 20480;
-constexpr int kWeightBytes = 4096;
-constexpr int kStageBytes = 28672;
-constexpr int kBarrierOffset = 229376;
-constexpr long long kPackedTileBytes = 110592ll;
-
-// ---- Elements ----
-
-// Two elements of 16 bits in a word.
-__device__ __forceinline__ unsigned int pair(float low, float high) {
-  return floats_to_half2(low, high);
-}
-
 // ---- Packing ----
 
 // The input channel of the tile at column n of a product: eight of a thread's accumulators are adjacent channels.
@@ -266,7 +259,7 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
   }
 }
 
-// Goes on to the next stage; the parity changes when the ring begins anew.
+// Goes on to the next stage. The parity flips when the ring wraps around.
 __device__ __forceinline__ void next_stage(int& stage, unsigned int& parity) {
   stage = stage == 7 ? 0 : stage + 1;
   parity ^= stage == 0 ? 1 : 0;
@@ -289,7 +282,7 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
   return {box / boxes.across / boxes.down, box / boxes.across % boxes.down * 8, box % boxes.across * 8};
 }
 
-// Releases a stage to the producers of all blocks that write to it, behind the warp's wait for its products.
+// Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
   if (lane < 1) {
     mbarrier_arrive(empty);
@@ -394,7 +387,7 @@ __device__ __forceinline__ void multiply_shared_stage_2(Accumulators& acc, const
   wgmma_wait(1);
 }
 
-// Makes the products of the stages from `first` up to `last` of a tile, each of so many taps of the depth.
+// Makes the products of the stages of a tile, each of so many taps of the depth.
 __device__ __forceinline__ void multiply_shared_stages(Accumulators& acc, const unsigned char* shared,
                                                        unsigned long long* full, unsigned long long* empty,
                                                        int warpgroup, int lane, int& stage, unsigned int& parity) {
@@ -409,7 +402,7 @@ __device__ __forceinline__ void multiply_shared_stages(Accumulators& acc, const 
   }
 }
 
-// Makes the products of the stages from `first` up to `last` of a tile, each of so many taps of the depth.
+// Makes the products of the stages of a tile, each of so many taps of the depth.
 __device__ __forceinline__ void multiply_shared_stages_2(Accumulators& acc, const unsigned char* shared,
                                                          unsigned long long* full, unsigned long long* empty,
                                                          int warpgroup, int lane, int& stage, unsigned int& parity) {
@@ -428,7 +421,7 @@ __device__ __forceinline__ void multiply_shared_stages_2(Accumulators& acc, cons
 __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned short* __restrict__ grad_x, int first_box,
                                            const Boxes& boxes, int warp, int lane, int batch) {
   const int channel = lane % 4 * 8;
-  // Pinned, so that no place is found before the products and kept in registers that they want.
+  // Pinned, so that no place is found before the products and kept in registers that they need.
   unsigned int first = warp * 16 + lane / 4;
   wgmma_pin_operand(first);
   #pragma unroll
@@ -450,8 +443,8 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
           values[v] = acc[half / 2][i / 2 + v / 2 * 4 + half % 2 * 2 + v % 2];
         }
         store_global_16(to + i,
-                        make_uint4(pair(values[0], values[1]), pair(values[2], values[3]), pair(values[4], values[5]),
-                                   pair(values[6], values[7])));
+                        make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
+                                   floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
       }
     }
   }

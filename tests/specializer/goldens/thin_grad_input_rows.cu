@@ -69,7 +69,7 @@ __device__ __forceinline__ float element_of(const unsigned int (&words)[4], int 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+// where it is negative, and `end` is one past the row's last; 0 for a row that is not there.
 __device__ __forceinline__ void load_window(float (&window)[16], const float* __restrict__ row, int first, int end) {
   #pragma unroll
   for (int v = 0; v < 4; ++v) {

@@ -97,7 +97,7 @@ __device__ __forceinline__ float element_of(const unsigned int (&words)[4], int 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+// where it is negative, and `end` is one past the row's last; 0 for a row that is not there.
 __device__ __forceinline__ void load_window(float (&window)[64], const unsigned short* __restrict__ row, int first,
                                             int end) {
   #pragma unroll
@@ -287,7 +287,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
   return sum;
 }
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_thin_grad_weight_grad_weight_59a41a3bc8d220b3_add(const float* __restrict__ partial,
                                                                const float* __restrict__ partial_bias,

@@ -76,7 +76,7 @@ __device__ __forceinline__ float element_of(const unsigned int (&words)[4], int 
 }
 
 // Reads a window: zeros where the row ends. `row` is its first element, `first` the window's, which lies before the row
-// where it is negative, and `end` is behind the row's last; 0 for a row that is not there.
+// where it is negative, and `end` is one past the row's last; 0 for a row that is not there.
 __device__ __forceinline__ void load_window(float (&window)[16], const float* __restrict__ row, int first, int end) {
   #pragma unroll
   for (int v = 0; v < 4; ++v) {
@@ -158,7 +158,7 @@ __device__ __forceinline__ void store_sums(const float* __restrict__ totals, flo
 
 // ---- Kernels ----
 
-// Adds the slices in their order: a thread a weight, then a thread a channel of the bias.
+// Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
     convtgen_thin_grad_weight_grad_weight_9ff30e28dc2394db_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {

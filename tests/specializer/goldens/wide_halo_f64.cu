@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
                           weight + ((first_in * 7 + first_out) * 9 + 8), channels);  // tap (2, 2)
   }
 
-  // Behind the loop, so that no register keeps them through it.
+  // After the loop, so that no register keeps them through it.
   const int m_y = tile_y * 2 + row;
   const int m_x = tile_x * 16 + column;
   store(acc[0][0], y_image, first_out, channels, m_y * 5, m_x * 5);
