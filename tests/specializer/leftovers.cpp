@@ -110,8 +110,8 @@ bool is_closing(std::string_view token) {
   return token == ")" || token == "]" || token == "}";
 }
 
-/// The index behind the bracket that closes the one at `open`.
-std::size_t behind_bracket(Tokens tokens, std::size_t open) {
+/// The index after the bracket that closes the one at `open`.
+std::size_t after_bracket(Tokens tokens, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {
     depth += is_opening(tokens[i].text) ? 1 : is_closing(tokens[i].text) ? -1 : 0;
@@ -122,7 +122,7 @@ std::size_t behind_bracket(Tokens tokens, std::size_t open) {
   return tokens.size();
 }
 
-/// How tightly an operator binds; what parts expressions has 0, and what is none 99.
+/// How tightly an operator binds; what parts expressions has 0, and what is no operator 99.
 int precedence_of(std::string_view token) {
   static const std::map<std::string_view, int> kAll = {
       {";", 0},   {",", 0},   {"{", 0},   {"}", 0},  {"return", 0}, {"=", 0},   {"+=", 0},  {"-=", 0}, {"*=", 0},
@@ -189,7 +189,7 @@ std::vector<Item> items_of(const Lexed& lexed) {
     }
     if (end < all.size() && all[end].text == "{") {
       item.body = end - at;
-      end = behind_bracket(all, end);
+      end = after_bracket(all, end);
       end -= end < all.size() && all[end].text == ";" ? 0 : 1;
     }
     end = std::min(end + 1, all.size());
@@ -280,7 +280,7 @@ class Finder {
     const std::string& token = body[i].text;
     const int binding = precedence_of(token);
     if ((token == "if" || token == "while") && i + 1 < body.size()) {
-      const Tokens condition = body.subspan(i + 2, behind_bracket(body, i + 1) - i - 3);
+      const Tokens condition = body.subspan(i + 2, after_bracket(body, i + 1) - i - 3);
       if (is_constant(condition) && text_of(condition) != "true") {
         found(Leftover::kCondition, body[i].line, text_of(condition));
       }
@@ -318,7 +318,7 @@ class Finder {
     if (body[i].text != "for") {
       return;
     }
-    const Tokens head = body.subspan(i + 2, behind_bracket(body, i + 1) - i - 3);
+    const Tokens head = body.subspan(i + 2, after_bracket(body, i + 1) - i - 3);
     const auto first = std::ranges::find(head, ";", &Token::text);
     const auto second =
         first == head.end() ? first : std::find_if(first + 1, head.end(), [](const Token& t) { return t.text == ";"; });
@@ -330,7 +330,7 @@ class Finder {
     const std::optional<long long> step = head.end() - second == 4 ? number((head.end() - 1)->text) : 1;
     if (begin && end && step && (compared == "<" || compared == "<=")) {
       const std::size_t open = i + 4 + head.size() - 1;
-      const Tokens inside = body.subspan(open, behind_bracket(body, open) - open);
+      const Tokens inside = body.subspan(open, after_bracket(body, open) - open);
       const bool leaves =
           std::ranges::any_of(inside, [](const Token& t) { return t.text == "break" || t.text == "continue"; });
       if (!leaves && *begin + *step >= *end + (compared == "<=" ? 1 : 0)) {
@@ -406,7 +406,7 @@ class Finder {
     }
     const std::size_t call = body[1].text == "return" ? 2 : 1;
     if (body.size() < call + 4 || !is_name(body[call].text) || body[call + 1].text != "(" ||
-        behind_bracket(body, call + 1) + 2 != body.size()) {
+        after_bracket(body, call + 1) + 2 != body.size()) {
       return;
     }
     std::string own;

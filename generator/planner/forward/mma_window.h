@@ -89,12 +89,13 @@ struct Rates {
 };
 [[nodiscard]] inline Rates rates_of(const LayerFacts& f, double measured) {
   constexpr double kAloneOfVolumes = 1.12;
-  return {.store = f.factors.mma_gemm_store,
-          .wait = f.factors.mma_gemm_wait,
-          .stage = f.factors.mma_gemm_stage,
-          .alone = f.layer.dimensions == 3 ? kAloneOfVolumes : 1,
-          .narrow = f.layer.dimensions == 3 ? 1 : f.factors.mma_gemm_narrow_stores,
-          .measured = measured};
+  return {
+      .store = f.factors.mma_gemm_store,
+      .wait = f.factors.mma_gemm_wait,
+      .stage = f.factors.mma_gemm_stage,
+      .alone = f.layer.dimensions == 3 ? kAloneOfVolumes : 1,
+      .narrow = f.layer.dimensions == 3 || f.layer.compute == Compute::kF32x3 ? 1 : f.factors.mma_gemm_narrow_stores,
+      .measured = measured};
 }
 
 /// Instructions for an output.

@@ -93,8 +93,8 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                        (static_cast<double>(b.strip) * c.number(kWarpInTiles) +
                         c.number(kOuterTaps) * c.number(kStripLoads) * c.number(kWarpOutTiles) / 2);
   const bool tf32 = f.layer.compute == Compute::kTf32, planar = c[kPlanar] != 0, whole_rows = has_whole_rows(f, b);
-  // Of whole rows B fragments are put together from words. Where positions have a stride, lanes find two of these in one
-  // bank; less often where a warp has all columns of taps.
+  // Of whole rows B fragments are put together from words. Where positions have a stride, lanes find two of these in
+  // one bank; less often where a warp has all columns of taps.
   const double pairs =
       whole_rows ? strips * c.number(kOuterTaps) * c.number(kStripLoads) * c.number(kWarpOutTiles) * 2 : 0;
   const double more_wavefronts = pairs * (f.columns.stride == 1 ? 0.5 : b.warps_taps == 1 ? 1.5 : 3);
