@@ -279,8 +279,9 @@ __device__ inline int output_phase_w(int phase) {
   return kSplitsEmpty ? phase_of_tap(phase, P::stride_w, P::padding_w, P::dilation_w) : phase;
 }
 
-// The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and
-// `phase_w` are the group's first. Phases may have fewer taps than there are places.
+// The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. {with phase_h:
+// `phase_h` is the group's first row phase.}{with phase_w:  `phase_w` is its first column phase.} Phases may have fewer
+// taps than there are places.
 __device__ __forceinline__ void stage_phase_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
                                                     const int first_out, const int kd, int phase_h, int phase_w) {
 #pragma unroll 1

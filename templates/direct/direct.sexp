@@ -1,5 +1,5 @@
 (program direct
-  (digest "2f36a6b3864316fe72c2c2be695413b2152ba5fc7b487b24e8144c8c55d24721")
+  (digest "d4e0161a00aa302ec36e1c16484278c7eed8d4c7ccbb8048916abe53f7947498")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -455,9 +455,8 @@
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_w P::padding_w P::dilation_w) phase)))
-  (function @284 device void stage_phase_weights
-    (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. `phase_h` and")
-    (comment "`phase_w` are the group's first. Phases may have fewer taps than there are places.")
+  (function @285 device void stage_phase_weights
+    (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. {with phase_h: `phase_h` is the group's first row phase.}{with phase_w:  `phase_w` is its first column phase.} Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
     (argument (restrict (pointer (const Element))) weight)
@@ -477,7 +476,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @307 device void stage_k_block
+  (function @308 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -503,10 +502,10 @@
         (do @11 (call stage_weights stage weight first_channel first_out kd)))
       (else
         (do @13 (call stage_phase_weights stage weight first_channel first_out kd phase_h phase_w)))))
-  (section @324 "Products")
-  (alias @327 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @325 "Products")
+  (alias @328 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @330 device void multiply_add
+  (function @331 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -516,7 +515,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @345 device void multiply_add_unstaged
+  (function @346 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -539,7 +538,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (* (call weight_channel_step kTaps) (? P::weight_channels_last 1 P::kernel_d))))) (at (at (at acc channel) row) column))))))))))))
-  (section @370 "Epilogue")
+  (section @371 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -652,7 +651,7 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
-  (function @376 device void store
+  (function @377 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -682,7 +681,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @407 device void store_runs
+  (function @408 device void store_runs
     (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
     (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
     (comment "(oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.")
@@ -717,8 +716,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @440 "Kernel")
-  (function @442 kernel void direct
+  (section @441 "Kernel")
+  (function @443 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "f6d7fb146e1300070e3eda181980f9021ce8fcdb840a03696290630e56111a3e")
+  (digest "17b34bfd8d4d225ba0a646a1b4ec27874ee82b1dea8d304d7f15df7a0a3ebc68")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1306,7 +1306,7 @@
               (do @22 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* turn 2) own) half) (? P::has_bias (at own_biases own) 0)))))
             (do @26 (call put_together (+ to begin) values)))))))
   (function @129 device void store_turn
-    (comment "Stores what a turn has put. `channel` is the first of the first turn{with left: , `left` how many there are from there on}.")
+    (comment "Stores what a turn has put.{with channel:  `channel` is the first of the first turn.}{with left:  `left` is how many there are from there on.}")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (pointer (const Element)) place)

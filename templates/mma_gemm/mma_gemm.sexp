@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "686969d514d2dd250dc532d47dab44edc6307b74a356e861d83e2a43c393d1bb")
+  (digest "42d1892d982be43305af1f1be84e613896c27a192b974a41c817825e4ffd17d2")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1226,7 +1226,7 @@
               (do @22 (= (at values v) (call epilogue (call acc_of (at acc (+ first (/ (+ begin v) P::stride_w))) (+ (* phase_h P::stride_w) (% (+ begin v) P::stride_w)) (+ (* turn 2) own) half) (? P::has_bias (at own_biases own) 0)))))
             (do @26 (call put_together (+ to begin) values)))))))
   (function @129 device void store_turn
-    (comment "Stores what a turn has put. `channel` is the first of the first turn{with left: , `left` how many there are from there on}.")
+    (comment "Stores what a turn has put.{with channel:  `channel` is the first of the first turn.}{with left:  `left` is how many there are from there on.}")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (pointer (const Element)) place)

@@ -124,8 +124,8 @@ __device__ __forceinline__ void put_outputs(Element* place, const Accumulators& 
   }
 }
 
-// Stores what a turn has put. `channel` is the first of the first turn{with left: , `left` how many there are from there
-// on}.
+// Stores what a turn has put.{with channel:  `channel` is the first of the first turn.}{with left:  `left` is how many
+// there are from there on.}
 __device__ __forceinline__ void store_turn(Element* __restrict__ y, const Element* place, const Stored& stored,
                                            const Tile& tile, int first, int lane, int channel, int left, const int turn,
                                            const int phase_row, const int phase_h, const int out_d, const int out_h,

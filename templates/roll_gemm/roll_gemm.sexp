@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "d9d6211ecb1169c0090a7a53494b90b154a565bf002544434d31ab88a860afdd")
+  (digest "c82ecd7a6bfd5d7bcbf4e4348d76a18b906d12c82c0537a4b82403bdc7c6056d")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -593,8 +593,7 @@
   (section @196 "Producer")
   (file "staging.h")
   (function @6 device int image_column
-    (comment "Staged columns that hold a row of the tile's image number `image`: half-open range [first_of, last_of); empty outside")
-    (comment "the image.")
+    (comment "Staged columns that hold a row of the tile's image{with image:  number `image`}: half-open range [first_of, last_of); empty outside the image.")
     (attributes "__forceinline__")
     (argument (reference (const Tile)) tile)
     (argument (const int) image)

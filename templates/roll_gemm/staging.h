@@ -1,8 +1,8 @@
 // Part of the template `roll_gemm`: producers load input to shared memory by bulk copies.
 #pragma once
 
-// Staged columns that hold a row of the tile's image number `image`: half-open range [first_of, last_of); empty outside
-// the image.
+// Staged columns that hold a row of the tile's image{with image:  number `image`}: half-open range [first_of, last_of);
+// empty outside the image.
 __device__ __forceinline__ int image_column(const Tile& tile, const int image) {
   return image * kImagePitch - tile.column - kFirstColumn;
 }

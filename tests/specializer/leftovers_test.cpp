@@ -179,7 +179,7 @@ TEST_P(LeftoversOf, RandomPlansAreNone) {
   testing::LayerSource layers(random(), testing::Use::kCompile);
   const int wanted = testing::tests_all() ? 200 : 3;
   int plans = 0;
-  for (int i = 0; plans < wanted && i < 20 * wanted; ++i) {
+  for (int i = 0; plans < wanted && i < 100 * wanted; ++i) {
     auto drawn = layers.next({.compute = kComputes[static_cast<std::size_t>(i) % 4], .drawer = &facts.drawer});
     if (!drawn) {
       continue;

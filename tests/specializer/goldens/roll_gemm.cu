@@ -287,8 +287,7 @@ __device__ __forceinline__ int last_input_row(const Tile& tile) {
 
 // ---- Producer ----
 
-// Staged columns that hold a row of the tile's image number `image`: half-open range [first_of, last_of); empty outside
-// the image.
+// Staged columns that hold a row of the tile's image: half-open range [first_of, last_of); empty outside the image.
 __device__ __forceinline__ int image_column(const Tile& tile) {
   return 4 - tile.column;
 }

@@ -2,6 +2,16 @@
 
 namespace pipeline_source {
 
+// ---- Constants ----
+
+constexpr int kDepth = 64;  // elements of a stage's row
+constexpr int kBytesOfA = 16384;
+constexpr int kAccumulators = 64;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kStageBytes = 32768;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -163,16 +173,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kDepth = 64;  // elements of a stage's row
-constexpr int kBytesOfA = 16384;
-constexpr int kAccumulators = 64;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kStageBytes = 32768;
 
 // All threads whose shared memory is written or signalled from each other's blocks.
 __device__ __forceinline__ void meet() {

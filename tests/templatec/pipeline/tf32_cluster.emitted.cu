@@ -2,6 +2,16 @@
 
 namespace pipeline_source {
 
+// ---- Constants ----
+
+constexpr int kDepth = 32;  // elements of a stage's row
+constexpr int kBytesOfA = 16384;
+constexpr int kAccumulators = 32;
+
+// ---- Shared memory and packed weights, in bytes ----
+
+constexpr int kStageBytes = 24576;
+
 // ---- Device primitives ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -200,16 +210,6 @@ __device__ __forceinline__ void wgmma_m64n64k8_tf32_ss(float (&d)[32], unsigned 
 }
 
 #endif
-
-// ---- Constants ----
-
-constexpr int kDepth = 32;  // elements of a stage's row
-constexpr int kBytesOfA = 16384;
-constexpr int kAccumulators = 32;
-
-// ---- Shared memory and packed weights, in bytes ----
-
-constexpr int kStageBytes = 24576;
 
 // All threads whose shared memory is written or signalled from each other's blocks.
 __device__ __forceinline__ void meet() {
