@@ -174,7 +174,9 @@ TEST_P(LeftoversOf, RandomPlansAreNone) {
   constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
   const Template& known = **template_named(GetParam().template_name);
   const testing::TemplateFacts& facts = testing::facts_of(known.name);
-  const std::string seed = testing::tests_all() ? "all" : testing::test_seed();
+  // The same plans in each run: a comment that a rare plan leaves over is found by `--all`, and not by another's
+  // change.
+  const std::string seed = testing::tests_all() ? "all" : "5";
   std::mt19937_64 random = testing::seeded_by(seed + testing::name_of(GetParam()));
   testing::LayerSource layers(random(), testing::Use::kCompile);
   const int wanted = testing::tests_all() ? 200 : 3;
