@@ -48,13 +48,13 @@ class Compiled : public ::testing::TestWithParam<NamedLayer> {};
 
 TEST_P(Compiled, NothingLoopsOverTaps) {
   const KernelSource source = direct_source_of(GetParam().layer);
-  // The loops there are: over depth taps, over what is staged, over channels of the group and of the k-block, over a
-  // thread's rectangle.
+  // The loops there are: over depth taps, over what is staged (by turns), over channels of the group and of the
+  // k-block, over a thread's rectangle.
   static const std::regex loop(R"(for \(int (\w+) =)");
   for (std::sregex_iterator i(source.text.begin(), source.text.end(), loop), end; i != end; ++i) {
     const std::string variable = (*i)[1];
-    EXPECT_TRUE(variable == "kd" || variable == "i" || variable == "first_in" || variable == "c" ||
-                variable == "channel" || variable == "row" || variable == "column")
+    EXPECT_TRUE(variable == "kd" || variable == "i" || variable == "first" || variable == "first_in" ||
+                variable == "c" || variable == "channel" || variable == "row" || variable == "column")
         << variable;
   }
 }
