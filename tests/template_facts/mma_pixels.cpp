@@ -66,8 +66,8 @@ TemplateFacts facts_of_mma_pixels() {
           },
       .changed = ChangedProgram{.layer = "conv_transpose2d 256 -> 256; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "32x32x24; dtype f16; layout nhwc",
-                                .before = "kBiasOffset (+ kPositionBitsOffset (* P::block_m 4))",
-                                .after = "kBiasOffset (+ kPositionBitsOffset (* P::block_m 8))"},
+                                .before = "kPositionBitsOffset (+ kStoredOffset (* P::block_m 8))",
+                                .after = "kPositionBitsOffset (+ kStoredOffset (* P::block_m 16))"},
       .goldens =
           {
               {.name = "mma_pixels",
