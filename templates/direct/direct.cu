@@ -160,11 +160,13 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
                                            const int in_w) {
   constexpr int kPlaces = !P::staged ? 0 : P::block_k * kStagedRows * kStagedColumns;
   constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+  if constexpr (kWhole > 0) {
 #pragma unroll 1
-  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
 #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, x, first_channel, first_row, first_column, in_d, in_h, in_w);
+      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+        stage_pixel(stage, first + i, x, first_channel, first_row, first_column, in_d, in_h, in_w);
+      }
     }
   }
 #pragma unroll 1
@@ -219,11 +221,13 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
                                               const int first_out, const int kd) {
   constexpr int kPlaces = !P::staged ? 0 : P::block_k * kTileChannels * kTaps;
   constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+  if constexpr (kWhole > 0) {
 #pragma unroll 1
-  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
 #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight, first_channel, first_out, kd);
+      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+        stage_weight(stage, first + i, weight, first_channel, first_out, kd);
+      }
     }
   }
 #pragma unroll 1

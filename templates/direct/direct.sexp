@@ -1,5 +1,5 @@
 (program direct
-  (digest "d4e0161a00aa302ec36e1c16484278c7eed8d4c7ccbb8048916abe53f7947498")
+  (digest "98d0bd3c08ac8434174e0383bee1d01c09e555b03f0ce9d5d56303960e923ebb")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -340,12 +340,14 @@
     (argument (const int) in_w)
     (declare_constexpr @3 int kPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
     (declare_constexpr @4 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-      (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-        (do @9 (call stage_pixel stage (+ first i) x first_channel first_row first_column in_d in_h in_w))))
-    (for @13 (pragma "unroll 1") (declare @13 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @14 (call stage_pixel stage i x first_channel first_row first_column in_d in_h in_w))))
-  (function @180 device void copy_rows
+    (if_constexpr @5 (> kWhole 0)
+      (then
+        (for @7 (pragma "unroll 1") (declare @7 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+          (for @9 (pragma "unroll") (declare @9 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @10 (call stage_pixel stage (+ first i) x first_channel first_row first_column in_d in_h in_w))))))
+    (for @15 (pragma "unroll 1") (declare @15 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @16 (call stage_pixel stage i x first_channel first_row first_column in_d in_h in_w))))
+  (function @182 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the")
     (comment "group ends. A thread finds a place of the image once for several channels.")
     (attributes "__forceinline__")
@@ -371,7 +373,7 @@
       (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
         (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
         (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
-  (function @204 device void stage_weight
+  (function @206 device void stage_weight
     (comment "One place of stage_weights().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -386,7 +388,7 @@
     (declare @5 (const int) ci (+ first_channel k_block_channel))
     (declare @6 (const int) co (+ first_out channel))
     (do @7 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight)))
-  (function @218 device void stage_weights
+  (function @220 device void stage_weights
     (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -397,22 +399,24 @@
     (argument (const int) kd)
     (declare_constexpr @2 int kPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
     (declare_constexpr @3 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (for @5 (pragma "unroll 1") (declare @5 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-      (for @7 (pragma "unroll") (declare @7 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-        (do @8 (call stage_weight stage (+ first i) weight first_channel first_out kd))))
-    (for @12 (pragma "unroll 1") (declare @12 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @13 (call stage_weight stage i weight first_channel first_out kd))))
-  (function @237 constexpr int inverse_modulo
+    (if_constexpr @4 (> kWhole 0)
+      (then
+        (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+          (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @9 (call stage_weight stage (+ first i) weight first_channel first_out kd))))))
+    (for @14 (pragma "unroll 1") (declare @14 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @15 (call stage_weight stage i weight first_channel first_out kd))))
+  (function @241 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @242 PhaseTaps
+  (record @246 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @246 device PhaseTaps taps_of_phase
+  (function @250 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -425,7 +429,7 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @258 device PhaseTaps taps_from
+  (function @262 device PhaseTaps taps_from
     (comment "The same of the phase of kernel row or column `first`.")
     (attributes "__forceinline__")
     (argument int first)
@@ -438,24 +442,24 @@
     (do @3 (= (. taps first) (? (< first phases) first kernel)))
     (do @4 (= (. taps offset) (call offset_of_tap first stride padding dilation)))
     (return @5 taps))
-  (function @265 device PhaseTaps rows_of_phase
+  (function @269 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesH P::kernel_h P::stride_h P::padding_h P::dilation_h) (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h))))
-  (function @269 device PhaseTaps columns_of_phase
+  (function @273 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesW P::kernel_w P::stride_w P::padding_w P::dilation_w) (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w))))
-  (function @275 device int output_phase_h
+  (function @279 device int output_phase_h
     (comment "The phase of the output that a grouped phase is.")
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_h P::padding_h P::dilation_h) phase)))
-  (function @278 device int output_phase_w
+  (function @282 device int output_phase_w
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_w P::padding_w P::dilation_w) phase)))
-  (function @285 device void stage_phase_weights
+  (function @289 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. {with phase_h: `phase_h` is the group's first row phase.}{with phase_w:  `phase_w` is its first column phase.} Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -476,7 +480,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @308 device void stage_k_block
+  (function @312 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -502,10 +506,10 @@
         (do @11 (call stage_weights stage weight first_channel first_out kd)))
       (else
         (do @13 (call stage_phase_weights stage weight first_channel first_out kd phase_h phase_w)))))
-  (section @325 "Products")
-  (alias @328 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @329 "Products")
+  (alias @332 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @331 device void multiply_add
+  (function @335 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -515,7 +519,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @346 device void multiply_add_unstaged
+  (function @350 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -538,7 +542,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (* (call weight_channel_step kTaps) (? P::weight_channels_last 1 P::kernel_d))))) (at (at (at acc channel) row) column))))))))))))
-  (section @371 "Epilogue")
+  (section @375 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -651,7 +655,7 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
-  (function @377 device void store
+  (function @381 device void store
     (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
     (comment "channel, (oy, ox) the output of the first position.")
     (attributes "__forceinline__")
@@ -681,7 +685,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @408 device void store_runs
+  (function @412 device void store_runs
     (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
     (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
     (comment "(oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.")
@@ -716,8 +720,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @441 "Kernel")
-  (function @443 kernel void direct
+  (section @445 "Kernel")
+  (function @447 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

@@ -97,11 +97,13 @@ __device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restri
                                            const int out_w) {
   constexpr int kPlaces = !P::staged ? 0 : P::block_k * kStagedRows * kStagedColumns;
   constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+  if constexpr (kWhole > 0) {
 #pragma unroll 1
-  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
 #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, grad_y, first_channel, first_row, first_column, out_d, out_h, out_w);
+      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+        stage_pixel(stage, first + i, grad_y, first_channel, first_row, first_column, out_d, out_h, out_w);
+      }
     }
   }
 #pragma unroll 1
@@ -132,11 +134,13 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const Element* __res
                                               const int first_in, const int kd) {
   constexpr int kPlaces = !P::staged ? 0 : P::block_k * kTileChannels * kTaps;
   constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
+  if constexpr (kWhole > 0) {
 #pragma unroll 1
-  for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
+    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
 #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight, first_channel, first_in, kd);
+      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+        stage_weight(stage, first + i, weight, first_channel, first_in, kd);
+      }
     }
   }
 #pragma unroll 1

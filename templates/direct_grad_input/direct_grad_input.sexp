@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "60414224a3979d97982b87d58b5483b3078de9ec155c95e3db85a97455f18229")
+  (digest "29eceb288c0d0f074d5aba6df8fa6d82be7c2132121e4e058f300c841e282e00")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -259,12 +259,14 @@
     (argument (const int) out_w)
     (declare_constexpr @3 int kPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
     (declare_constexpr @4 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-      (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-        (do @9 (call stage_pixel stage (+ first i) grad_y first_channel first_row first_column out_d out_h out_w))))
-    (for @13 (pragma "unroll 1") (declare @13 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @14 (call stage_pixel stage i grad_y first_channel first_row first_column out_d out_h out_w))))
-  (function @114 device void stage_weight
+    (if_constexpr @5 (> kWhole 0)
+      (then
+        (for @7 (pragma "unroll 1") (declare @7 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+          (for @9 (pragma "unroll") (declare @9 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @10 (call stage_pixel stage (+ first i) grad_y first_channel first_row first_column out_d out_h out_w))))))
+    (for @15 (pragma "unroll 1") (declare @15 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @16 (call stage_pixel stage i grad_y first_channel first_row first_column out_d out_h out_w))))
+  (function @116 device void stage_weight
     (comment "One place of stage_weights().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -283,7 +285,7 @@
       (then
         (do @9 (= value (call widen (at weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)))))))
     (do @12 (= (at (at (at (. stage weights) k_channel) tap) channel) value)))
-  (function @131 device void stage_weights
+  (function @133 device void stage_weights
     (comment "Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group")
     (comment "ends. `weight` is the first input channel of the group.")
     (attributes "__forceinline__")
@@ -294,15 +296,17 @@
     (argument (const int) kd)
     (declare_constexpr @2 int kPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
     (declare_constexpr @3 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (for @5 (pragma "unroll 1") (declare @5 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-      (for @7 (pragma "unroll") (declare @7 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-        (do @8 (call stage_weight stage (+ first i) weight first_channel first_in kd))))
-    (for @12 (pragma "unroll 1") (declare @12 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @13 (call stage_weight stage i weight first_channel first_in kd))))
-  (section @148 "Products")
-  (alias @151 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+    (if_constexpr @4 (> kWhole 0)
+      (then
+        (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
+          (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @9 (call stage_weight stage (+ first i) weight first_channel first_in kd))))))
+    (for @14 (pragma "unroll 1") (declare @14 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
+      (do @15 (call stage_weight stage i weight first_channel first_in kd))))
+  (section @152 "Products")
+  (alias @155 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators."))
-  (function @154 device void multiply_add
+  (function @158 device void multiply_add
     (comment "One tap: every stride-th element of a staged rectangle times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -312,7 +316,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at grad_y (+ (* row (* P::stride_h kPitch)) (* column P::stride_w))) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @170 device void multiply_add_unstaged
+  (function @174 device void multiply_add_unstaged
     (comment "One tap of one output channel whose rows are not staged: every read is checked against the image.")
     (comment "`grad_y` is the channel's first element, (oy, ox) what the tap reads for the thread's first position.")
     (attributes "__forceinline__")
@@ -335,8 +339,8 @@
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
                   (do @15 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (call depth_weight_offset (static_cast WeightIndex channel) 0 0 0 kGroupOut P::kernel_d kTaps))) (at (at (at acc channel) row) column))))))))))))
-  (section @196 "Epilogue")
-  (function @199 device void store
+  (section @200 "Epilogue")
+  (function @203 device void store
     (comment "Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -363,8 +367,8 @@
                       (do @15 (= (at grad_x (+ (+ (* (+ (* (static_cast Offset in_row) in_w) in_column) P::in_channels) ci) channel)) value)))
                     (else
                       (do @17 (= (at grad_x (+ (* (+ (* (* (static_cast Offset (+ ci channel)) in_d) in_h) in_row) in_w) in_column)) value))))))))))))
-  (section @225 "Kernel")
-  (function @227 kernel void direct_grad_input
+  (section @229 "Kernel")
+  (function @231 kernel void direct_grad_input
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) grad_y)
     (argument (restrict (pointer (const Element))) weight)

@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "200b1537c7f1e36685a77b1d838e4962d9c6d197e0fedd90b31395a8a0ea93d2")
+  (digest "3eebc91b73bbc29d8a8d804642072805b37b9f1ff1411423180bd4d300ba4838")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1510,8 +1510,8 @@
     (return @5 uniform))
   (constant @81 bool kUniform (call are_uniform))
   (constant @82 int kTapRowBytes (* (* (/ P::kernel_w kFusedPhases) kKSteps) kProductBytes) (trail "B operands of a row of taps"))
-  (function @85 device void multiply_taps
-    (comment "The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.")
+  (function @86 device void multiply_taps
+    (comment "The products of taps that read the row-th of these rows.{with later:  In the first row they begin accumulators if not `later`.}")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference (const Fragments)) a)
@@ -1571,7 +1571,7 @@
                             (else
                               (do @51 (call multiply_part acc set a first (call moved weights operand) (? begins begun 1) high)
                                 (trail "tap ({top}, {kw})"))))))))))))))))
-  (function @151 device void multiply_k_block
+  (function @152 device void multiply_k_block
     (comment "All products of one k-block of split values. `rows` is the thread's first position in the stage.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -1712,9 +1712,8 @@
             (then
               (do @45 (|= word zero))))
           (do @47 (call wgmma_pin_operand word))))))
-  (function @94 device void multiply_pair
-    (comment "The products of a pair of taps, with the B operands of the first one at `weights`: those of low parts with high")
-    (comment "weights, then those of high parts with both parts of the weights. They begin the accumulators if not `later`.")
+  (function @95 device void multiply_pair
+    (comment "The products of a pair of taps, with the B operands of the first one at `weights`: those of low parts with high weights, then those of high parts with both parts of the weights.{with later:  They begin the accumulators if not `later`.}")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference (const PairFragments)) a)
@@ -1731,7 +1730,7 @@
               (if @12 (== part 0)
                 (then
                   (do @13 (call wgmma_rs kWgmmaF16 kWgmmaMajorK (at (at acc 1) tile) (at (at (at a 0) tap) tile) (call moved weights (+ (* tap (* kKSteps kProductBytes)) kOperandBytes)) 1))))))))))
-  (function @118 device void multiply_pairs
+  (function @119 device void multiply_pairs
     (comment "All products of one k-block of split values. `rows` is the thread's first position in the stage, which is released at")
     (comment "`empty` once they are done.")
     (attributes "__forceinline__")

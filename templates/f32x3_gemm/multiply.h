@@ -81,7 +81,8 @@ __host__ __device__ constexpr bool are_uniform() {
 constexpr bool kUniform = are_uniform();
 constexpr int kTapRowBytes = P::kernel_w / kFusedPhases * kKSteps * kProductBytes;  // B operands of a row of taps
 
-// The products of taps that read the row-th of these rows. In the first row they begin accumulators if not `later`.
+// The products of taps that read the row-th of these rows.{with later:  In the first row they begin accumulators if not
+// `later`.}
 __device__ __forceinline__ void multiply_taps(Accumulators& acc, const Fragments& a, unsigned long long weights,
                                               const int row, int later, bool high) {
   const int used = kKSteps == 1 ? row : row % kUsedRows;

@@ -90,7 +90,8 @@ __device__ __forceinline__ void load_pair(PairFragments& a, const unsigned int* 
 }
 
 // The products of a pair of taps, with the B operands of the first one at `weights`: those of low parts with high
-// weights, then those of high parts with both parts of the weights. They begin the accumulators if not `later`.
+// weights, then those of high parts with both parts of the weights.{with later:  They begin the accumulators if
+// not `later`.}
 __device__ __forceinline__ void multiply_pair(Accumulators& acc, const PairFragments& a, unsigned long long weights,
                                               const int first, int later) {
 #pragma unroll

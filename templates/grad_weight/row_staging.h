@@ -31,7 +31,8 @@ constexpr int kOutside = -1;  // in place of where a row begins
 
 // ---- Copies ----
 
-// Asks for the rows of a tile, a row by each producer that has one. `first_column` is that of the window's first word.
+// Asks for the rows of a tile, a row by each producer that has one.{with first_column:  `first_column` is that of the window's first
+// word.}
 __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& x_map, const TensorMap& grad_y_map,
                                           unsigned long long* barrier, const Origin& origin, const Tile& tile,
                                           int first_column, int thread, const int batch) {

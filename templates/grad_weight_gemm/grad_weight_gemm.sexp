@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "00db0f984765ec0f01ddd7e8e7679c81a6c33d46e246d623d33b141809bc017a")
+  (digest "1da4ad93ce57417cc2dcb14b7729b9453d0fa74dde09ba6f19fa0ebacabf1cc8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1370,8 +1370,8 @@
     (field int w))
   (constant @30 int kOutside (- 1) (trail "in place of where a row begins"))
   (section @32 "Copies")
-  (function @35 device void copy_rows
-    (comment "Asks for the rows of a tile, a row by each producer that has one. `first_column` is that of the window's first word.")
+  (function @36 device void copy_rows
+    (comment "Asks for the rows of a tile, a row by each producer that has one.{with first_column:  `first_column` is that of the window's first word.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") slot)
     (argument (reference (const TensorMap)) x_map)
@@ -1417,22 +1417,22 @@
             (for @36 (pragma "unroll") (declare @36 int channel 0) (< channel kWindowPeriod) (++ channel)
               (declare @37 (const int) first (+ element (* channel (* kOutHeight kOutWidth))))
               (do @38 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* (+ (* own kWindowPeriod) channel) kWindowCopyPitch))) grad_y_map barrier (- first (call floor_mod first kCopyElements)) (+ (* (? exists image 0) (/ P::out_channels kWindowPeriod)) (/ (. origin out) kWindowPeriod))))))))))
-  (section @80 "Turns")
-  (constant @84 int kStripBlocks (? (< kInputStripBlocks kWindowStripBlocks) kWindowStripBlocks kInputStripBlocks))
-  (alias @85 Strip (array (array (array Word kLaneWords) 4) kStripBlocks))
-  (function @88 device int element_of_lane
+  (section @81 "Turns")
+  (constant @85 int kStripBlocks (? (< kInputStripBlocks kWindowStripBlocks) kWindowStripBlocks kInputStripBlocks))
+  (alias @86 Strip (array (array (array Word kLaneWords) 4) kStripBlocks))
+  (function @89 device int element_of_lane
     (comment "The element of a block that a lane writes: its own, or that whose row of a matrix it points at.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument (const int) position)
     (return @1 (? (! kByMatrices) (+ (% lane 4) (* position 4)) (? (== kWordElements 2) (% lane 8) (+ (/ (% lane 8) 2) (* (% lane 2) 4))))))
-  (record @94 Row
+  (record @95 Row
     (comment "Where a row lies: its copy, and its first word, counted from the copy's, of the first channel; and how many columns")
     (comment "it has.")
     (field (pointer (const "unsigned char")) copy)
     (field int begin)
     (field int columns))
-  (function @100 device Row input_row
+  (function @101 device Row input_row
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
     (argument int row)
@@ -1442,7 +1442,7 @@
         (return @3 (init (+ slot (* (/ row kImageRows) kInputCopyPitch)) (/ (* iy P::width) kWordElements) (? (|| (== kHaloH 0) (< iy P::height)) P::width 0)))))
     (declare @6 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) row))
     (return @7 (init (+ slot (* row (* kInputPeriod kInputCopyPitch))) (? kInputAligned 0 (call max skew 0)) (? (== skew kOutside) 0 P::width))))
-  (function @112 device Row window_row
+  (function @113 device Row window_row
     (comment "The same of a row of the window, whose first word is at this column.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) slot)
@@ -1458,7 +1458,7 @@
         (return @6 (init (+ (+ slot kWindowRowsOffset) (* (? exists image 0) kWindowCopyPitch)) (+ kCopyWords (call floor_div (+ (* (? exists oy 0) kOutWidth) first_column) kWordElements)) (? exists kOutWidth 0)))))
     (declare @10 (const int) skew (at (reinterpret_cast (pointer (const int)) (+ slot kSkewsOffset)) (+ kInputRows row)))
     (return @11 (init (+ (+ slot kWindowRowsOffset) (* row (* kWindowPeriod kWindowCopyPitch))) (call max skew 0) (? (== skew kOutside) 0 kOutWidth))))
-  (function @129 device (pointer (const "unsigned char")) first_word
+  (function @130 device (pointer (const "unsigned char")) first_word
     (comment "The first word that a lane loads of a strip. {with step: A row of each next channel begins `step` words later than that of the one before, modulo those of a copy.}")
     (attributes "__forceinline__")
     (argument (reference (const Row)) row)
@@ -1472,7 +1472,7 @@
     (declare @3 (const int) channel (/ lane 4))
     (declare @4 (const int) begin (? (== period 1) (. row begin) (& (+ (. row begin) (* (% channel period) step)) (- kCopyWords 1))))
     (return @5 (+ (. row copy) (+ (+ (* (+ (* octet (/ kBlockChannels period)) (/ channel period)) row_bytes) (* (% channel period) copy_pitch)) (* (+ (+ begin (* block kBlockWords)) (% lane 4)) 4)))))
-  (function @139 device void load_strip
+  (function @140 device void load_strip
     (comment "Loads a lane's words of a strip, of so many octets and blocks.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1484,7 +1484,7 @@
       (for @5 (pragma "unroll") (declare @5 int octet 0) (< octet octets) (++ octet)
         (for @7 (pragma "unroll") (declare @7 int word 0) (< word kLaneWords) (++ word)
           (do @8 (= (at (at (at words block) octet) word) (* (reinterpret_cast (pointer (const Word)) (+ from (+ (* octet octet_pitch) (* (+ (* block kBlockWords) (* word 4)) 4)))))))))))
-  (function @155 device void keep_inside
+  (function @156 device void keep_inside
     (comment "Zeros in place of words that are not in a row of so many columns. The strip's first column is `first`.")
     (attributes "__forceinline__")
     (argument (reference Strip) words)
@@ -1502,7 +1502,7 @@
               (then
                 (for @10 (pragma "unroll") (declare @10 int octet 0) (< octet octets) (++ octet)
                   (do @11 (= (at (at (at words block) octet) word) 0))))))))))
-  (function @175 device void turn_input
+  (function @176 device void turn_input
     (comment "Writes the positions of x of a stage: zeros past the end of the images and of a row. `first_column` is the tile's.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
@@ -1528,7 +1528,7 @@
           (declare @21 (const int) element (+ (* (+ first_block block) kBlockColumns) (call element_of_lane lane i)))
           (do @22 (= (at positions i) (init (+ (* number kInputPitch) element) (|| (== (* (* kInputRowStrips kInputStripBlocks) kBlockColumns) kInputColumns) (< element kInputColumns))))))
         (do @26 (call store_input_block input spare (at words block) scales positions octet lane)))))
-  (function @209 device Position window_position
+  (function @210 device Position window_position
     (comment "The position of the window of an element that is so far after its first one: where the plane needs it, which is the only one that may, or this one. {with row: `row` is the first position of its row.} {with plane_h: `plane_h` is the first plane.}")
     (attributes "__forceinline__")
     (argument int from_first)
@@ -1546,7 +1546,7 @@
     (declare @7 (const int) column (? (== (% kBlockColumns P::stride_w) 0) (+ (static_cast int (/ first P::stride_w)) (- (* block (/ kBlockColumns P::stride_w)) kBias)) (- (static_cast int (/ element P::stride_w)) kBias)))
     (declare @10 (const bool) is_wanted (&& (&& (&& (>= column 0) (< column kPlaneColumns)) (< plane kPlanesW)) (|| is_only_plane (== (% element P::stride_w) 0))))
     (return @12 (init (+ (+ (* (+ plane_h plane) kPlanePixels) row) column) is_wanted)))
-  (function @227 device void turn_window
+  (function @228 device void turn_window
     (comment "Writes the positions of grad_y of a stage: zeros where no position is. {with first_column: `first_column` is that of the window's first word{with skew: , `skew` elements before the taps' first}.} {with first_row: `first_row` is that of the taps' first.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
@@ -1576,8 +1576,8 @@
           (for @24 (pragma "unroll") (declare @24 int i 0) (< i kLanePositions) (++ i)
             (do @25 (= (at positions i) (call window_position (- (+ (* first_block kBlockColumns) (call element_of_lane lane i)) skew) block kOnlyPlane every (* (/ number kPlaneRows) kPlanesW) (* (% number kPlaneRows) kRowPitch)))))
           (do @29 (call store_window_block window spare (at words block) scales positions octet lane))))))
-  (section @262 "Stages")
-  (function @265 device void turn_stages
+  (section @263 "Stages")
+  (function @266 device void turn_stages
     (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)

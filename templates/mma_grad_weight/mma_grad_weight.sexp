@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "42ac9e5e9bc00be52d1b409636e6c6f16eb78164570f3c883e6cfaba5c1635a3")
+  (digest "49eb3eb399eebff400ce790d96b1ed1447912cf250003b51cb2f6fe623182228")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -966,7 +966,7 @@
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
   (function @215 device void copy_run
-    (comment "Copies a span of some adjacent channels of a planar stage, which are `step` apart in memory.")
+    (comment "Copies a span of some adjacent channels of a planar stage{with step: , `step` apart in memory}.")
     (attributes "__forceinline__")
     (argument (const int) channels)
     (argument (pointer "unsigned char") to)

@@ -211,7 +211,7 @@ __device__ __forceinline__ void copy(void* to, const Element* from, const int wh
   }
 }
 
-// Copies a span of some adjacent channels of a planar stage, which are `step` apart in memory.
+// Copies a span of some adjacent channels of a planar stage{with step: , `step` apart in memory}.
 __device__ __forceinline__ void copy_run(const int channels, unsigned char* to, const int channel_pitch,
                                          const Element* from, const long long step, const int whole, bool is_inside,
                                          int left, const bool is_whole) {

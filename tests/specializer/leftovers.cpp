@@ -344,11 +344,11 @@ class Finder {
       return;
     }
     const auto parts = [&](Tokens whole, Tokens rest) {
-      // x / c * c, and x % c
+      // x / c * c, and x % c; the evaluator joins those of constants.
       const std::size_t n = whole.size(), m = rest.size();
       return n >= 5 && m == n - 2 && whole[n - 2].text == "*" && whole[n - 4].text == "/" && rest[m - 2].text == "%" &&
-             whole[n - 1].text == whole[n - 3].text && whole[n - 1].text == rest[m - 1].text &&
-             text_of(whole.first(n - 4)) == text_of(rest.first(m - 2));
+             number(whole[n - 1].text) && whole[n - 1].text == whole[n - 3].text &&
+             whole[n - 1].text == rest[m - 1].text && text_of(whole.first(n - 4)) == text_of(rest.first(m - 2));
     };
     const Tokens left = left_of(body, i, 12), right = right_of(body, i, 12);
     if (parts(left, right) || parts(right, left)) {
@@ -405,8 +405,9 @@ class Finder {
       return;
     }
     const std::size_t call = body[1].text == "return" ? 2 : 1;
-    if (body.size() < call + 4 || !is_name(body[call].text) || body[call + 1].text != "(" ||
-        after_bracket(body, call + 1) + 2 != body.size()) {
+    // A conversion is no call.
+    if (body.size() < call + 4 || !is_name(body[call].text) || body[call].text.starts_with("static_cast") ||
+        body[call + 1].text != "(" || after_bracket(body, call + 1) + 2 != body.size()) {
       return;
     }
     std::string own;

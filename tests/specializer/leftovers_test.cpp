@@ -111,10 +111,10 @@ TEST(Leftovers, OfTheRest) {
             (Found{{Leftover::kField, 3, "column"}}));
   EXPECT_EQ(found_in_body("  float acc[1][2] = {};\n  float other[2][1];\n  to[1] = acc[0][1] + other[1][0];"),
             (Found{{Leftover::kArrayOfOne, 1, "acc"}}));
-  EXPECT_EQ(found_in_body("  to[1] = a / 8 * 8 + a % 8;\n  to[2] = a / 8 * 4 + a % 8;"),
+  EXPECT_EQ(found_in_body("  to[1] = a / 8 * 8 + a % 8;\n  to[2] = a / 8 * 4 + a % 8;\n  to[3] = a / b * b + a % b;"),
             (Found{{Leftover::kSplit, 1, "a / 8 * 8 + a % 8"}}));
   EXPECT_EQ(found_in("__device__ int f(int a, int b) {\n  return g(a, b);\n}\n\n__device__ int h(int a) {\n  return "
-                     "g(a, 1);\n}\n"),
+                     "g(a, 1);\n}\n\n__device__ unsigned int c(int a) {\n  return static_cast<unsigned int>(a);\n}\n"),
             (Found{{Leftover::kForwards, 1, "{ return g ( a , b ) ; }"}}));
 }
 

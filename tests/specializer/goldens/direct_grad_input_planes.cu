@@ -105,13 +105,6 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel, int kd) {
   #pragma unroll 1
-  for (int first = threadIdx.x; first < 0; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight, first_channel, kd);
-    }
-  }
-  #pragma unroll 1
   for (int i = threadIdx.x; i < 64; i += kThreads) {
     stage_weight(stage, i, weight, first_channel, kd);
   }

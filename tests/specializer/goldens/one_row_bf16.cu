@@ -104,13 +104,6 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned
 // ends. `weight` is the first input channel of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight) {
   #pragma unroll 1
-  for (int first = threadIdx.x; first < 0; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight);
-    }
-  }
-  #pragma unroll 1
   for (int i = threadIdx.x; i < 315; i += kThreads) {
     stage_weight(stage, i, weight);
   }
