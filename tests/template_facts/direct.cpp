@@ -93,7 +93,6 @@ TemplateFacts facts_of_direct() {
                              "f16",
                     .by_planes = true},
                },
-           .unseen = {"stage_weights: static_cast<long long>(ci)"},  // of weights
            .rows = rows_of_tile},
       .mutants =
           {

@@ -106,10 +106,8 @@ TemplateFacts facts_of_f32x3_mma() {
                                 "layout nhwc",
                        .by_planes = true},
                   },
-              // Of packed weights, of channels of a small image: eight of them lie near one another; and of the one
-              // warp along channels.
-              .unseen = {"kernel: static_cast<long long>(n_tile)", "load_values: * #ll",
-                         "store_planes: static_cast<long long>(channel)"},
+              // Of packed weights, and of channels of a small image: eight of them lie near one another.
+              .unseen = {"kernel: static_cast<long long>(n_tile)", "load_values: * #ll"},
               .tiles = tiles_of_window},
       .mutants =
           {

@@ -123,9 +123,9 @@ TemplateFacts facts_of_mma_gemm() {
                                 "dtype f16",
                        .by_planes = true},
                   },
-              // Numbers of images, packed weights, channels of a small image, and of the one warp along channels.
+              // Numbers of images, packed weights, and channels of a small image.
               .unseen = {"flat_tile: const long long image", "kernel: static_cast<long long>(n_tile)",
-                         "load_batch: * #ll", "store_planes: static_cast<long long>(channel)"},
+                         "load_batch: * #ll"},
               .tiles = tiles_of_window,
               .tiles_of_sequence = tiles_of_window_sequence},
       .mutants =
