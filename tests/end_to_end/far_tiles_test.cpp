@@ -22,6 +22,7 @@
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/narrow_offsets.h"
 #include "tests/planner/problems.h"
+#include "tests/sample/sample.h"
 #include "tests/template_facts/facts.h"
 #include "tests/template_facts/window.h"
 
@@ -29,6 +30,7 @@ namespace convtgen::testing {
 namespace {
 
 constexpr std::int64_t kFar = std::int64_t{1} << 31;
+constexpr std::size_t kLayers = 32;                // of all templates, that a run has
 constexpr std::size_t kPlaces = 2;                 // of a template, that a run narrows
 constexpr std::int64_t kArrangedBefore = 1 << 19;  // elements before the small layer's that last blocks arrange
 constexpr std::size_t kScannedBefore = 1 << 16;    // bytes of maxima before the small layer's
@@ -348,13 +350,18 @@ std::vector<std::string_view> far_templates() {
 }
 
 std::vector<Case> far_layers() {
-  std::vector<Case> all;
+  std::vector<Case> all, drawn;
+  std::vector<Candidate> candidates;
   for (const std::string_view name : far_templates()) {
     for (const FarTile& layer : facts_of(name).far.layers) {
       all.push_back({name, layer});
+      candidates.push_back({fmt::format("{}: {}", name, layer.name), {std::string(name)}});
     }
   }
-  return all;
+  for (const std::size_t each : sample(candidates, kLayers)) {
+    drawn.push_back(all[each]);
+  }
+  return drawn;
 }
 
 class FarTilesOfMutants : public ::testing::TestWithParam<std::string_view> {};

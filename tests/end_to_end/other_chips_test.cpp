@@ -1,5 +1,6 @@
 // Tensor-core plans for chips without wgmma: ptxas takes their sources without spilling, and their numbers are right on
 // the host device.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,10 @@ TEST(OtherChips, PlansOfTensorCoresCompileAndAreRight) {
   const std::vector<OnChip> all = layers_on_chips();
   std::vector<Candidate> candidates;
   for (const OnChip& each : all) {
-    candidates.push_back({each.layer + " on " + each.architecture, {each.layer, each.architecture}});
+    const Layer layer = parse_layer(each.layer).value();
+    const std::string mode = fmt::format("{} {}", name_of(layer.dtype), name_of(layer.compute));
+    candidates.push_back(
+        {each.layer + " on " + each.architecture, {each.template_name + " in " + mode, each.architecture}});
   }
   const std::unique_ptr<Device> device = test_device(1);
   ASSERT_NE(device, nullptr);

@@ -1,5 +1,6 @@
 // What a template's planner says that it needs of a chip (Features) is what its sources take: on each known chip, each
 // plan that is offered has a source.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ constexpr const char* kOfEachTemplate[] = {
 };
 
 TEST(EveryChip, TemplatesAreOfferedWhereTheChipHasWhatTheirSourcesTake) {
-  std::set<std::string> offered;
+  std::set<std::string> offered, made;
   for (const Target& target : known_targets()) {
     for (const std::string text : kOfEachTemplate) {
       const Layer layer =
@@ -50,12 +51,14 @@ TEST(EveryChip, TemplatesAreOfferedWhereTheChipHasWhatTheirSourcesTake) {
               .value();
       for (const Direction direction : layer.directions) {
         const Problem problem = {layer, direction, target};
-        std::set<std::string> seen;
         const std::vector<Plan> plans = plan(problem).value();
         for (const Plan& each : plans) {
-          if (seen.insert(each.template_name).second) {
-            EXPECT_EQ(problem_of_source(problem, each), "") << each.template_name << " on " << target.architecture;
-            offered.insert(each.template_name + " on " + target.architecture);
+          const std::string on_chip = each.template_name + " on " + target.architecture;
+          offered.insert(on_chip);
+          if (made.insert(fmt::format("{}: {} {} {}", on_chip, name_of(direction), name_of(layer.dtype),
+                                      name_of(layer.compute)))
+                  .second) {
+            EXPECT_EQ(problem_of_source(problem, each), "") << on_chip;
           }
         }
       }

@@ -93,6 +93,7 @@ TemplateFacts facts_of_direct() {
                              "f16",
                     .by_planes = true},
                },
+           .unseen = {"stage_weight: static_cast<long long>(ci)"},  // of weights
            .rows = rows_of_tile},
       .mutants =
           {
