@@ -46,6 +46,22 @@ def test_chunks_have_the_bits_of_the_whole(seed):
     torch.testing.assert_close(y.double(), exact, rtol=bound, atol=bound)
 
 
+def test_weights_are_packed_once():
+    module = torch.nn.ConvTranspose1d(32, 16, 16, 8, 4).to(DEVICE, torch.float16)
+    x = torch.randn(2, 32, 9, device=DEVICE, dtype=torch.float16)
+    streaming = ct.StreamingConvTranspose1d(module)
+    whole = streaming.whole(x)
+    first = streaming(x[:, :, :4])
+    packed = streaming._packed[0]
+    assert packed is not None  # by a kernel for tensor cores
+    second = streaming(x[:, :, 4:])
+    assert streaming._packed[0] is packed
+    assert torch.equal(torch.cat((first, second, streaming.flush()), 2), whole)
+    with torch.no_grad():
+        module.weight.mul_(2)
+    assert torch.equal(by_chunks(streaming, x, lambda: 3), streaming.whole(x))
+
+
 @pytest.mark.parametrize("mode", ["f32", "tf32", "f32x3"])
 def test_compute_modes(mode):
     module = torch.nn.ConvTranspose1d(32, 16, 16, 8, 4).to(DEVICE)

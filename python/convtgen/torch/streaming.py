@@ -24,7 +24,8 @@ class StreamingConvTranspose1d(torch.nn.Module):
     it, flush() the rest. Together they have the bits that whole() gives for all chunks at once.
 
     All of these are calls of one kernel, which the first one compiles. Between them only the last frames of the input
-    are kept. There are no gradients. The parameters are the module's own; they must not change within a sequence.
+    are kept, and the weights as the kernel reads them, packed once for a sequence. There are no gradients. The parameters
+    are the module's own; they must not change within a sequence.
 
     Args:
       module: torch.nn.ConvTranspose1d, or one of its subclasses whose forward is the same.
@@ -51,6 +52,7 @@ class StreamingConvTranspose1d(torch.nn.Module):
         self._kept = None  # the last frames
         self._frames = 0  # that came
         self._mode = self._facts = None  # the compute mode of the sequence; Layer.stream()
+        self._packed = None  # [a workspace with the packed weights, or None], once there was a call
         self._calls.clear()
 
     @torch.no_grad()
@@ -59,7 +61,7 @@ class StreamingConvTranspose1d(torch.nn.Module):
         if self._kept is None:
             self._check(chunk)
             self._mode = settings.compute_mode(chunk.dtype, self.compute)
-            self._facts = self._call(chunk).layer(self.module.bias is not None).stream()
+            self._facts = self._call(chunk, self._mode).layer(self.module.bias is not None).stream()
             self._kept = chunk[:, :, :0]
         self._check(chunk)
         x = torch.cat((self._kept, chunk), 2)
@@ -86,11 +88,8 @@ class StreamingConvTranspose1d(torch.nn.Module):
     def whole(self, input):
         """The outputs of a whole sequence in one call. Frames that came by chunks are left as they are."""
         self._check(input)
-        before, self._mode = self._mode, self._mode or settings.compute_mode(input.dtype, self.compute)
-        try:
-            return self._run(input)
-        finally:
-            self._mode = before
+        mode = self._mode or settings.compute_mode(input.dtype, self.compute)
+        return self._call(input, mode).forward(input, *self._weights())
 
     def _final(self, frames):
         return max(0, frames * self._facts["stride"] - self._facts["delay"])
@@ -102,14 +101,19 @@ class StreamingConvTranspose1d(torch.nn.Module):
         if count == 0 or x.shape[0] == 0:
             return x.new_empty(x.shape[0], self.module.out_channels, count)
         first = given - (self._frames - self._kept.shape[2]) * self._facts["stride"]
-        return self._run(x).narrow(2, first, count)
+        call, (weight, bias) = self._call(x, self._mode), self._weights()
+        if self._packed is None:
+            self._packed = [call.pack(weight, bias is not None)]
+        _, workspace_bytes, kept_bytes = call.kernel("forward", bias is not None)
+        memory = self._packed[0] if workspace_bytes == kept_bytes else None
+        return call.forward(x, weight, bias, memory).narrow(2, first, count)
 
-    def _run(self, x):
-        bias = self.module.bias
-        return self._call(x).forward(x, self.module.weight.detach(), None if bias is None else bias.detach())
+    def _weights(self):
+        weight, bias = self.module.weight, self.module.bias
+        return weight.detach(), None if bias is None else bias.detach()
 
-    def _call(self, x):
-        key = x.shape, x.dtype, x.device, self._mode
+    def _call(self, x, mode):
+        key = x.shape, x.dtype, x.device, mode
         call = self._calls.get(key)
         if call is None:
             if len(self._calls) >= _MOST_LENGTHS:
@@ -117,7 +121,7 @@ class StreamingConvTranspose1d(torch.nn.Module):
             m = self.module
             parameters = geometry.Parameters(m.stride, m.padding, m.output_padding, m.dilation, m.groups)
             call = self._calls[key] = _Call(tuple(x.shape), tuple(m.weight.shape), x.dtype, x.device, False, False,
-                                            parameters, self._mode)
+                                            parameters, mode)
         return call
 
     def _check(self, chunk):
@@ -137,7 +141,8 @@ class StreamingConvTranspose1d(torch.nn.Module):
 
     def __getstate__(self):
         # Kernels are not copied, nor a sequence that has begun.
-        return {**self.__dict__, "_kept": None, "_frames": 0, "_mode": None, "_facts": None, "_calls": {}}
+        begun = {"_kept": None, "_frames": 0, "_mode": None, "_facts": None, "_packed": None, "_calls": {}}
+        return {**self.__dict__, **begun}
 
     def extra_repr(self):
         return "" if self.compute is None else f"compute={self.compute!r}"
