@@ -39,6 +39,7 @@ constexpr std::array kPropertyWords = std::to_array<PropertyWord>({
     {"compute", PropertyKind::kCompute},
     {"layout", PropertyKind::kLayout},
     {"weight_layout", PropertyKind::kWeightLayout},
+    {"streaming", PropertyKind::kStreaming},
     {"directions", PropertyKind::kDirections},
 });
 constexpr auto kPropertyNames = [] {
@@ -292,7 +293,7 @@ class Parser {
     }
     Property property{.kind = *kind, .place = place_of(word), .value = {}, .dimensions = dimensions_of(name)};
     // A word that ran into its value ("kernel3x3") has been reported.
-    if (known || !cursor_.at_property_end() || *kind == PropertyKind::kBias) {
+    if (known || !cursor_.at_property_end() || *kind == PropertyKind::kBias || *kind == PropertyKind::kStreaming) {
       property.value = parse_value(cursor_, *kind, name, word, diagnostics_);
       end_property(property, name);
     }

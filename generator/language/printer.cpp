@@ -80,6 +80,9 @@ std::vector<Line> lines_of(const Layer& layer) {
   if (layer.weight_layout != plain.weight_layout) {
     lines.push_back({"weight_layout", std::string(name_of(layer.weight_layout))});
   }
+  if (layer.streaming) {
+    lines.push_back({"streaming", ""});
+  }
   if (layer.directions != plain.directions) {
     std::string names;
     for (const Direction direction : layer.directions) {

@@ -45,6 +45,7 @@ class Resolver {
     take(PropertyKind::kCompute, layer_.compute);
     take(PropertyKind::kLayout, layer_.layout);
     take(PropertyKind::kWeightLayout, layer_.weight_layout);
+    take(PropertyKind::kStreaming, layer_.streaming);
     take(PropertyKind::kDirections, layer_.directions);
     for (const Violation& violation : check_limits(layer_)) {
       judge(violation);

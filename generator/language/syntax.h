@@ -30,6 +30,7 @@ enum class PropertyKind {
   kCompute,
   kLayout,
   kWeightLayout,
+  kStreaming,
   kDirections,
 };
 inline constexpr int kPropertyKinds = static_cast<int>(PropertyKind::kDirections) + 1;

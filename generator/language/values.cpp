@@ -45,7 +45,8 @@ class ValueParser {
       case PropertyKind::kGroups:
         return groups();
       case PropertyKind::kBias:
-        return bias();
+      case PropertyKind::kStreaming:
+        return flag();
       case PropertyKind::kFuse:
         return fuse();
       case PropertyKind::kDtype:
@@ -228,7 +229,7 @@ class ValueParser {
     return value ? PropertyValue(*value) : PropertyValue();
   }
 
-  PropertyValue bias() {
+  PropertyValue flag() {
     if (cursor_.at_property_end()) {
       return true;
     }
@@ -245,7 +246,7 @@ class ValueParser {
     const std::string_view suggestion =
         token.kind == TokenKind::kAtom ? nearest(token.text, kWords) : std::string_view();
     error(token,
-          fmt::format("unexpected {} after 'bias'{}", quoted(token.text),
+          fmt::format("unexpected {} after '{}'{}", quoted(token.text), name_,
                       suggestion.empty() ? "; expected 'on', 'off' or nothing" : ""),
           suggestion);
     return {};

@@ -183,6 +183,7 @@ std::string header_text(const LayerSet& set, const std::vector<SetKernel>& kerne
  *   _workspace      bytes of the workspace of a call; 0: it needs none, and null will do
  *   _prepare        loads the kernel in the calling thread's context
  *   _keeps_weights  whether calls in this context may leave weight out; loads the kernel, as _prepare does
+ *   _stream         of a layer with streaming: how it runs while its input arrives
  *
  * workspace is memory where the arrays are, workspace_bytes of it, at a multiple of {workspace} bytes. A kernel that
  * reads weights in an order of its own has a packed copy of them there. A call packs its weights and then runs the

@@ -188,6 +188,15 @@ std::string body_of(const Writer& writer, const Signature& signature, const CFun
   if (function.suffix == "_keeps_weights") {
     return fmt::format("  return {}_kernel_keeps_weights({}, keeps);\n", writer.name, kernel);
   }
+  if (function.suffix == "_stream") {
+    const Stream& stream = signature.stream.value();
+    return fmt::format(
+        "  stream->context = {};\n"
+        "  stream->stride = {};\n"
+        "  stream->delay = {};\n"
+        "  stream->rest = {};\n",
+        stream.context, stream.stride, stream.delay, stream.rest);
+  }
   if (function.suffix == "_workspace") {
     return input + fmt::format("  return {}_kernel_workspace({}, &input);\n", writer.name, kernel);
   }

@@ -58,6 +58,9 @@ Signature signature_of(const LayerSet& set, const SetKernel& kernel) {
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
     signature.extents.push_back(size(layer.axes[axis].extent, axis_name(layer, axis)));
   }
+  if (layer.streaming) {
+    signature.stream = stream_of(layer.axes[kWidth]);
+  }
   return signature;
 }
 
@@ -102,6 +105,9 @@ std::vector<CFunction> functions_of(const LayerSet& set, const Signature& signat
                                       {"int", "_prepare", {}}};
   if (std::ranges::find(signature.arrays, name_of(Role::kWeight), &CParameter::name) != signature.arrays.end()) {
     functions.push_back({"int", "_keeps_weights", {{"int*", "keeps"}}});
+  }
+  if (signature.stream) {
+    functions.push_back({"void", "_stream", {{set.name_space + "_stream*", "stream"}}});
   }
   return functions;
 }

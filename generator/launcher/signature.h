@@ -1,10 +1,12 @@
 // The functions that a kernel has in the header and in its launch code: one text for both.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "generator/launcher/launcher.h"
+#include "generator/layer/stream.h"
 
 namespace convtgen {
 
@@ -22,6 +24,7 @@ struct Signature {
   // What a call of the general function gives: "batch", or "-1" where it is known.
   std::string batch;
   std::vector<std::string> extents;  // depth, height, width
+  std::optional<Stream> stream;      // of a layer with `streaming`
 };
 
 [[nodiscard]] Signature signature_of(const LayerSet& set, const SetKernel& kernel);
@@ -32,8 +35,8 @@ struct Signature {
 /// `head` and "(a, b, c)" in lines of at most 120 columns, those after the first indented below the first parameter.
 [[nodiscard]] std::string wrapped(const std::string& head, const std::vector<std::string>& parts);
 
-/// The names and parameters of all functions of a kernel, in their order: call, sizes, workspace, prepare, and where it
-/// reads weights, keeps_weights.
+/// The names and parameters of all functions of a kernel, in their order: call, sizes, workspace, prepare, where it
+/// reads weights, keeps_weights, and of a layer with `streaming`, stream.
 struct CFunction {
   std::string result;  // "int"
   std::string suffix;  // "", "_sizes", ...

@@ -75,6 +75,7 @@ struct Layer {
   Compute compute = Compute::kF32;
   Layout layout = Layout::kNchw;
   WeightLayout weight_layout = WeightLayout::kContiguous;
+  bool streaming = false;  // runs by chunks of its input too, with the same bits (stream.h)
   std::vector<Direction> directions{Direction::kForward};  // each once, in the enumeration's order
   bool operator==(const Layer&) const = default;
 };

@@ -28,6 +28,7 @@ class Checker {
     check_fuse();
     check_types();
     check_directions();
+    check_streaming();
     return std::move(violations_);
   }
 
@@ -294,6 +295,27 @@ class Checker {
       add("fuse",
           "fuse: gradients are those of the convolution alone; leave the activations out of the layer and apply them "
           "outside of it",
+          {"directions"});
+    }
+  }
+
+  void check_streaming() {
+    if (!layer_.streaming) {
+      return;
+    }
+    if (layer_.dimensions != 1) {
+      add("streaming",
+          fmt::format("streaming: {} has {} axes; legal is conv_transpose1d", operator_name(layer_), layer_.dimensions),
+          {std::string(operator_name(layer_))});
+    } else if (layer_.axes[kWidth].extent) {
+      add("streaming",
+          fmt::format("streaming: length {} is fixed; legal is '?', since chunks have any length",
+                      *layer_.axes[kWidth].extent),
+          {"input"});
+    }
+    if (layer_.directions != std::vector{Direction::kForward}) {
+      add("streaming",
+          fmt::format("streaming: directions {}; legal is forward alone", directions_text(layer_.directions)),
           {"directions"});
     }
   }

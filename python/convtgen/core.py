@@ -140,6 +140,18 @@ class Layer:
         values = {name: getattr(out, name) for name, _ in fields if name != "struct_size"}
         return {name: list(value) if name in ("in", "out") else value for name, value in values.items()}
 
+    def stream(self):
+        """How a layer with `streaming` runs while its input arrives (convtgen_stream): numbers under "context", "stride",
+        "delay" and "rest".
+
+        Raises:
+          Error: the layer has no `streaming`.
+        """
+        out = ffi.new("convtgen_stream*")
+        out.struct_size = ffi.sizeof("convtgen_stream")
+        check(lib.convtgen_layer_stream(self.handle, out))
+        return {name: getattr(out, name) for name in ("context", "stride", "delay", "rest")}
+
     def __eq__(self, other):
         return isinstance(other, Layer) and self.text == other.text
 

@@ -7,6 +7,7 @@
 
 #include "generator/language/language.h"
 #include "generator/layer/shape.h"
+#include "generator/layer/stream.h"
 #include "runtime/api/guard.h"
 #include "runtime/api/sizes.h"
 
@@ -76,6 +77,10 @@ Outcome<Layer> layer_of(const convtgen_layer_fields& fields) {
     return wrong_layer(fmt::format("bias is {}; legal are 0 and 1", fields.bias));
   }
   layer.bias = fields.bias == 1;
+  if (fields.streaming != 0 && fields.streaming != 1) {
+    return wrong_layer(fmt::format("streaming is {}; legal are 0 and 1", fields.streaming));
+  }
+  layer.streaming = fields.streaming == 1;
   layer.in_channels = fields.in_channels;
   layer.out_channels = fields.out_channels;
   layer.groups = fields.groups;
@@ -183,7 +188,8 @@ convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields) {
                .compute = nullptr,
                .layout = nullptr,
                .weight_layout = nullptr,
-               .directions = nullptr};
+               .directions = nullptr,
+               .streaming = 0};
     return {};
   });
 }
@@ -243,6 +249,25 @@ convtgen_status convtgen_layer_shape(const convtgen_layer* layer, const convtgen
     shape->bias_elements = own.bias ? judged->out_channels : 0;
     shape->y_elements = judged->output_elements;
     shape->element_bytes = bytes_of(own.dtype);
+    return {};
+  });
+}
+
+convtgen_status convtgen_layer_stream(const convtgen_layer* layer, convtgen_stream* stream) {
+  return guarded([&]() -> Outcome<void> {
+    if (auto checked = first_failure(check_handle(layer, "layer"), check_struct(stream, "stream")); !checked) {
+      return checked;
+    }
+    *stream = {.struct_size = sizeof(convtgen_stream), .context = 0, .stride = 0, .delay = 0, .rest = 0};
+    const Layer& own = find(layer)->layer();
+    if (!own.streaming) {
+      return fail_with(Status::kInvalidArgument, "layer: it has no 'streaming', which makes bits of chunks the same");
+    }
+    const Stream made = stream_of(own.axes[kWidth]);
+    stream->context = made.context;
+    stream->stride = made.stride;
+    stream->delay = made.delay;
+    stream->rest = made.rest;
     return {};
   });
 }

@@ -37,9 +37,9 @@ auto fields_of(Activation& it) {
 }
 auto fields_of(Layer& it) {
   auto& [dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout, weight_layout,
-         directions] = it;
+         streaming, directions] = it;
   return std::tie(dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout,
-                  weight_layout, directions);
+                  weight_layout, streaming, directions);
 }
 auto fields_of(SmRates& it) {
   auto& [clock_hz, tensor_columns_per_cycle, least_product_cycles, mma_cycles, l2_bytes_per_cycle,
@@ -126,6 +126,7 @@ const Layer kLayer{.dimensions = 2,
                    .compute = Compute::kF32,
                    .layout = Layout::kNchw,
                    .weight_layout = WeightLayout::kContiguous,
+                   .streaming = false,
                    .directions = {Direction::kForward}};
 const Layer kOther{.dimensions = 1,
                    .in_channels = 8,
@@ -139,10 +140,16 @@ const Layer kOther{.dimensions = 1,
                    .compute = Compute::kTf32,
                    .layout = Layout::kNhwc,
                    .weight_layout = WeightLayout::kChannelsLast,
+                   .streaming = true,
                    .directions = {Direction::kForward, Direction::kGradInput}};
 
 // What must go with a change for the layer to be legal.
 Layer legal(Layer layer) {
+  if (layer.streaming) {
+    layer.dimensions = 1;
+    layer.axes[kWidth].extent.reset();
+    layer.directions = kLayer.directions;
+  }
   if (layer.dimensions == 1) {
     layer.axes[kHeight] = kNoAxis;
   }

@@ -76,6 +76,8 @@ TEST(ApiLayerTest, FieldsGiveTheLayerThatTheTextGives) {
   line.axes[2].kernel = 16;
   line.compute = "tf32";
   EXPECT_EQ(Layer(line).text(), Layer("conv_transpose1d 1 -> 1; kernel 16; compute tf32").text());
+  line.streaming = 1;
+  EXPECT_EQ(Layer(line).text(), Layer("conv_transpose1d 1 -> 1; kernel 16; compute tf32; streaming").text());
   LayerFields volume;
   volume.dimensions = 3;
   volume.batch = 1;
@@ -94,6 +96,8 @@ TEST(ApiLayerTest, WrongFieldsAreNamed) {
   };
   wrong([](LayerFields& f) { f.dimensions = 4; }, "dimensions is 4; legal are 1 to 3");
   wrong([](LayerFields& f) { f.bias = 2; }, "bias is 2");
+  wrong([](LayerFields& f) { f.streaming = -1; }, "streaming is -1; legal are 0 and 1");
+  wrong([](LayerFields& f) { f.streaming = 1; }, "streaming: conv_transpose2d has 2 axes");
   wrong([](LayerFields& f) { f.in_channels = 0; }, "conv_transpose2d");
   wrong([](LayerFields& f) { f.axes[1].kernel = -1; }, "kernel");
   wrong([](LayerFields& f) { f.axes[2].stride = 0; }, "stride");
@@ -120,6 +124,16 @@ TEST(ApiLayerTest, WrongFieldsAreNamed) {
   const Thrown thrown = thrown_by([&] { (void)Layer(old); });
   expect_error(thrown, CONVTGEN_INVALID_ARGUMENT, "fields: struct_size is 176; in convtgen " CONVTGEN_PROJECT_VERSION);
   expect_error(thrown, CONVTGEN_INVALID_ARGUMENT, "build the program against the header of this library");
+}
+
+TEST(ApiLayerTest, TellsHowALayerStreams) {
+  const convtgen_stream stream = Layer("conv_transpose1d 8 -> 4; kernel 11; stride 5; padding 3; streaming").stream();
+  EXPECT_EQ(stream.context, 2);
+  EXPECT_EQ(stream.stride, 5);
+  EXPECT_EQ(stream.delay, 3);
+  EXPECT_EQ(stream.rest, 3);
+  expect_error(thrown_by([] { (void)Layer("conv_transpose1d 8 -> 4; kernel 11").stream(); }), CONVTGEN_INVALID_ARGUMENT,
+               "layer: it has no 'streaming'");
 }
 
 TEST(ApiLayerTest, TellsTheShapeOfACall) {

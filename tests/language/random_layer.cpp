@@ -31,6 +31,8 @@ class Maker {
     directions(layer);
     layer.weight_layout = all_weight_layouts()[index(all_weight_layouts().size())];
     make_legal(layer);
+    layer.streaming = layer.dimensions == 1 && !layer.axes[kWidth].extent &&
+                      layer.directions == std::vector{Direction::kForward} && one_in(2);
     return layer;
   }
 

@@ -82,11 +82,12 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
     ++seen["compute " + std::string(name_of(layer.compute))];
     ++seen["layout " + std::string(name_of(layer.layout))];
     ++seen["weight_layout " + std::string(name_of(layer.weight_layout))];
+    ++seen[layer.streaming ? "streaming" : "no streaming"];
     for (const Direction direction : layer.directions) {
       ++seen["direction " + std::string(name_of(direction))];
     }
   }
-  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 2 + 4);
+  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 2 + 2 + 4);
   for (const auto& [property, count] : seen) {
     EXPECT_GE(count, 50) << property;
   }

@@ -49,6 +49,21 @@ std::string text_of(const std::vector<TextFile>& files, const std::string& name)
   return "";
 }
 
+TEST(LauncherTexts, LayersWithStreamingTellHowTheyStream) {
+  const SetKernel up = kernel("up", "conv_transpose1d 4 -> 2; kernel 11; stride 5; padding 3; streaming");
+  const auto shared = shared_files(some_set(), {up, kernel("plain", "conv_transpose1d 4 -> 2; kernel 11")});
+  const auto own = kernel_files(some_set(), up, made(some_set(), up));
+  ASSERT_TRUE(shared && own);
+  const std::string header = text_of(*shared, "net.h");
+  EXPECT_THAT(header, HasSubstr("void net_up_forward_stream(net_stream* stream);"));
+  EXPECT_THAT(header, Not(HasSubstr("plain_forward_stream")));
+  EXPECT_THAT(text_of(*own, "net_up_forward.c"), HasSubstr("void net_up_forward_stream(net_stream* stream) {\n"
+                                                           "  stream->context = 2;\n"
+                                                           "  stream->stride = 5;\n"
+                                                           "  stream->delay = 3;\n"
+                                                           "  stream->rest = 3;\n}"));
+}
+
 TEST(LauncherTexts, FunctionsTakeTheSizesThatAreOpen) {
   const auto files = shared_files(
       some_set(), {kernel("fixed", "conv_transpose2d 4 -> 2; kernel 3; input 2x8x8"),

@@ -57,6 +57,25 @@ TEST(Limits, LegalLayers) {
             Lines{});
 }
 
+TEST(Limits, OfStreaming) {
+  const auto streaming = [](Layer& l) {
+    l.streaming = true;
+    l.dimensions = 1;
+    set_axes(l, &Axis::kernel, {1, 7});
+    l.axes[kHeight].extent = 1;
+  };
+  EXPECT_EQ(broken(streaming), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.streaming = true; }),
+            Lines{"streaming | streaming: conv_transpose2d has 2 axes; legal is conv_transpose1d"});
+  EXPECT_EQ(broken([&](Layer& l) {
+              streaming(l);
+              l.axes[kWidth].extent = 8;
+              l.directions = {Direction::kForward, Direction::kGradInput};
+            }),
+            (Lines{"streaming | streaming: length 8 is fixed; legal is '?', since chunks have any length",
+                   "streaming | streaming: directions forward, grad_input; legal is forward alone"}));
+}
+
 TEST(Limits, OfAnAxis) {
   EXPECT_EQ(broken([](Layer& l) { set_axes(l, &Axis::kernel, {0, 3}); }),
             Lines{"kernel | kernel 0 must be at least 1 (height)"});

@@ -58,6 +58,17 @@ typedef struct ns_tensors {
   size_t workspace_bytes; /* its size */
 } ns_tensors;
 
+/* How a layer with streaming runs while its input arrives. A frame is a position of x.
+ *
+ * After n frames, outputs up to max(0, n * stride - delay) are final; once no more come, up to
+ * max(0, n * stride - delay + rest). For more frames, call the layer with the last min(n, context) frames before them;
+ * at the end, with these alone. Output 0 of such a call is output (n - min(n, context)) * stride of the sequence. Each
+ * output has the bits that one call with the whole sequence gives it. Where no outputs become final there is nothing to
+ * call. */
+typedef struct ns_stream {
+  int64_t context, stride, delay, rest;
+} ns_stream;
+
 /* One kernel of the set: a layer in one direction. */
 typedef struct ns_kernel {
   const char* name;          /* "up_forward": its function is ns_up_forward() */

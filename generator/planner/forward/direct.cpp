@@ -59,6 +59,8 @@ std::vector<Aim> aims_of(const Facts& facts) {
 inline constexpr auto kForwardConstants = joined(kConstants, kForwardNames);
 
 struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
+  static constexpr bool kStreams = true;
+
   static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f)); }
   /// The kernel's coordinates to the end of the last tile, and the grid.
   static Result<void> check_block(const Facts& f, const Block&, Constants& c) {

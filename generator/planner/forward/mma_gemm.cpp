@@ -128,6 +128,8 @@ mma_window::Rates rates_of(const Facts& f) {
 }
 
 struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
+  static constexpr bool kStreams = true;
+
   static Blocks blocks(const Facts& f) {
     Least least;
     const bool can_be_flat = f.layer.dimensions < 3 && window::can_be_flat(f, reach_of(f.of({})));

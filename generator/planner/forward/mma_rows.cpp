@@ -121,6 +121,7 @@ struct MmaRows : output_rows::RowPlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
                                       Feature::kCpAsync};
   static constexpr auto& kComputes = kHalfModes;
+  static constexpr bool kStreams = true;
 
   static Checks checks(const Layer& layer) {
     const Axis& columns = layer.axes[kWidth];

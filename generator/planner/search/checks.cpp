@@ -16,6 +16,11 @@ Result<void> check_axes(const Layer& layer, bool takes_depth) {
   return require(takes_depth || layer.dimensions < 3, "three axes; it takes two");
 }
 
+Result<void> check_streaming(const Layer& layer, bool streams) {
+  return require(streams || !layer.streaming,
+                 "streaming; the bits of its outputs depend on where they are in a call, or on inputs of others");
+}
+
 Result<void> check_input_strides(const Layer& layer) {
   for (const std::size_t axis : axes_of(layer)) {
     if (layer.axes[axis].input_stride != 1) {

@@ -27,6 +27,9 @@ using Checks = std::vector<Result<void>>;
 /// Errors: the layer has three axes, and the template takes none of depth.
 [[nodiscard]] Result<void> check_axes(const Layer& layer, bool takes_depth);
 
+/// Errors: the layer is to run by chunks with the same bits, and the template does not make them (Template::streams).
+[[nodiscard]] Result<void> check_streaming(const Layer& layer, bool streams);
+
 /// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
 [[nodiscard]] Result<void> check_input_strides(const Layer& layer);
 /// Errors: that, or the layer has groups.

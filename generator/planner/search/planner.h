@@ -129,6 +129,7 @@ struct Planner {
   static constexpr std::array<Compute, 0> kComputes = {};  // the layers' modes; none: all
   static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
   static constexpr bool kTakesDepth = false;               // Template::takes_depth
+  static constexpr bool kStreams = false;                  // Template::streams
   static constexpr bool kIsRanked = true;                  // Template::is_ranked
   static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape,
   static constexpr bool kNeedsOutputs = false;             // or one without outputs
@@ -255,7 +256,7 @@ template <typename T>
   using Block = typename T::Block;
   // Before the program is read.
   auto checked =
-      first_error({check_axes(problem.layer, T::kTakesDepth),
+      first_error({check_axes(problem.layer, T::kTakesDepth), check_streaming(problem.layer, T::kStreams),
                    check_target_and_compute(problem, T::kNeeds, T::kComputes), check_numbers(problem.layer)});
   if (checked) {
     checked = first_error(T::checks(problem.layer));
@@ -339,6 +340,7 @@ template <typename T>
           .needs = T::kNeeds,
           .serves_grad_input = T::kServesGradInput,
           .takes_depth = T::kTakesDepth,
+          .streams = T::kStreams,
           .is_ranked = T::kIsRanked,
           .search = driver::plans_of<T>,
           .relaunch = driver::launch_again<T>,

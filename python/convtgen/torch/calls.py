@@ -94,8 +94,8 @@ class Call:
         self.refused = {}  # why torch's operator serves a direction, by what refuses() is asked
         self.chosen = None  # policy.Chosen, made when it is asked for
 
-    def layer_text(self, has_bias, sizes=None):
-        """The layer in convtgen's language; `sizes` of x, or None where they are open."""
+    def layer_text(self, has_bias, sizes=None, also="directions forward, grad_input, grad_weight"):
+        """The layer in convtgen's language; `sizes` of x, or None where they are open; `also` a property more."""
         p, axes = self.parameters, len(self.x_shape) - 2
         layout = "nhwc" if self.channels_last else "nchw"
         weight_layout = "channels_last" if self.weight_channels_last else "contiguous"
@@ -104,7 +104,7 @@ class Call:
                 f"output_padding {_axes(p.output_padding)}; dilation {_axes(p.dilation)}; groups {p.groups}; "
                 f"input {_axes(sizes or '?' * (axes + 1))}; bias {'on' if has_bias else 'off'}; "
                 f"dtype {settings.DTYPES[self.dtype]}; compute {self.compute}; layout {layout}; "
-                f"weight_layout {weight_layout}; directions forward, grad_input, grad_weight")
+                f"weight_layout {weight_layout}; {also}")
 
     def bucket_text(self):
         """layer_text() of the bucket of sizes: each is rounded up to a power of two."""

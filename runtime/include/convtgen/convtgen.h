@@ -143,6 +143,7 @@ typedef struct convtgen_layer_fields {
   const char* layout;                /**< "nchw", "nhwc"; NULL: "nchw" */
   const char* weight_layout;         /**< "contiguous", "channels_last"; NULL: "contiguous" */
   const char* directions;            /**< "forward, grad_input"; NULL: "forward" */
+  int32_t streaming;                 /**< 0 or 1: calls of chunks of its input give the same bits (convtgen_stream) */
 } convtgen_layer_fields;
 
 /** Fills in the defaults: two dimensions, kernels, strides, dilations and channels 1, no padding, one group, all sizes
@@ -185,6 +186,24 @@ typedef struct convtgen_shape {
  * Errors: CONVTGEN_INVALID_ARGUMENT for a size that contradicts the layer, gives no output, or overflows. */
 CONVTGEN_API convtgen_status convtgen_layer_shape(const convtgen_layer* layer, const convtgen_sizes* sizes,
                                                   convtgen_shape* shape);
+
+/** How a layer with `streaming` runs while its input arrives. A frame is a position of x.
+ *
+ * After n frames, outputs up to max(0, n * stride - delay) are final; once no more come, up to
+ * max(0, n * stride - delay + rest). For more frames, call the layer with the last min(n, context) frames before them;
+ * at the end, with these alone. Output 0 of such a call is output (n - min(n, context)) * stride of the sequence. All
+ * calls are of one kernel, and each output has the bits that one call with the whole sequence gives it. Where no
+ * outputs become final there is nothing to call. A caller keeps `context` frames and nothing else. */
+typedef struct convtgen_stream {
+  size_t struct_size; /**< to be set to sizeof(convtgen_stream) before the call */
+  int64_t context;
+  int64_t stride;
+  int64_t delay;
+  int64_t rest;
+} convtgen_stream;
+
+/** Errors: CONVTGEN_INVALID_ARGUMENT for a layer without `streaming`. */
+CONVTGEN_API convtgen_status convtgen_layer_stream(const convtgen_layer* layer, convtgen_stream* stream);
 
 /** NULL is fine. */
 CONVTGEN_API void convtgen_layer_destroy(convtgen_layer* layer);

@@ -147,6 +147,14 @@ class Layer {
     check(convtgen_layer_shape(handle_, &sizes, &shape));
     return shape;
   }
+  /// convtgen_layer_stream(): how a layer with `streaming` runs while its input arrives. Throws
+  /// CONVTGEN_INVALID_ARGUMENT.
+  [[nodiscard]] convtgen_stream stream() const {
+    convtgen_stream stream{};
+    stream.struct_size = sizeof(stream);
+    check(convtgen_layer_stream(handle_, &stream));
+    return stream;
+  }
   [[nodiscard]] const convtgen_layer* handle() const noexcept { return handle_; }
 
  private:

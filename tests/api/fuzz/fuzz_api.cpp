@@ -52,8 +52,14 @@ convtgen_layer* layer_of_fields(Input& data) {
   fields.weight_layout = kWords[data.between(0, std::size(kWords) - 1)];
   fields.fuse = kWords[data.between(0, std::size(kWords) - 1)];
   fields.directions = kWords[data.between(0, std::size(kWords) - 1)];
+  fields.streaming = static_cast<std::int32_t>(data.between(-1, 1));
   convtgen_layer* layer = nullptr;
   CONVTGEN_CHECK(succeeded(convtgen_layer_create(&fields, &layer)) == (layer != nullptr));
+  if (layer != nullptr) {
+    convtgen_stream stream{};
+    stream.struct_size = sizeof(stream);
+    CONVTGEN_CHECK(succeeded(convtgen_layer_stream(layer, &stream)) == (fields.streaming == 1));
+  }
   return layer;
 }
 
