@@ -374,6 +374,58 @@ std::optional<Dims> pad(const RuleInput& input) {
   return dims;
 }
 
+/// The extent after a slice. Places outside of the axis are moved to its ends.
+Extent slice_extent(const Extent& in, std::int64_t start, std::int64_t end, std::int64_t step) {
+  if (!in || *in > kMaxExtent || step < 1) {
+    return std::nullopt;
+  }
+  const auto place = [&](std::int64_t given) {
+    return std::clamp<std::int64_t>(given < 0 ? (given < -*in ? 0 : given + *in) : given, 0, *in);
+  };
+  const std::int64_t length = place(end) - place(start);
+  return length < 1 ? std::nullopt : Extent((length - 1) / step + 1);
+}
+
+/// Slice from opset 10 on, whose numbers are inputs.
+std::optional<Dims> slice(const RuleInput& input) {
+  std::optional<Dims> dims = first(input);
+  const auto starts = numbers_of(input, 1), ends = numbers_of(input, 2);
+  const auto is_given = [&](std::size_t index) {
+    return index < input.node.inputs.size() && !input.node.inputs[index].empty();
+  };
+  const auto axes = numbers_of(input, 3), steps = numbers_of(input, 4);
+  if (!dims || !starts || !ends || starts->size() != ends->size() || (is_given(3) && !axes) ||
+      (is_given(4) && !steps) || (axes && axes->size() != starts->size()) ||
+      (steps && steps->size() != starts->size())) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    const auto place = place_of(axes ? (*axes)[i] : static_cast<std::int64_t>(i), dims->size());
+    if (!place) {
+      return std::nullopt;
+    }
+    (*dims)[*place] = slice_extent((*dims)[*place], (*starts)[i], (*ends)[i], steps ? (*steps)[i] : 1);
+  }
+  return dims;
+}
+
+/// ReduceMean and the like.
+std::optional<Dims> reduce(const RuleInput& input) {
+  std::optional<Dims> dims = first(input);
+  const auto axes = axes_of(input, "axes", 1);
+  if (!dims || !axes || whole_attribute(input.node, "keepdims", 1) == 0) {
+    return std::nullopt;
+  }
+  for (const std::int64_t axis : *axes) {
+    const auto place = place_of(axis, dims->size());
+    if (!place) {
+      return std::nullopt;
+    }
+    (*dims)[*place] = 1;
+  }
+  return dims;
+}
+
 /// Resize and Upsample: sizes, else scales, the last of their inputs.
 std::optional<Dims> resize(const RuleInput& input) {
   const auto& x = first(input);
@@ -436,6 +488,11 @@ constexpr auto kRules = std::to_array<std::pair<std::string_view, Rule>>({{"Conv
                                                                           {"Unsqueeze", unsqueeze},
                                                                           {"Squeeze", squeeze},
                                                                           {"Pad", pad},
+                                                                          {"ReduceL2", reduce},
+                                                                          {"ReduceMax", reduce},
+                                                                          {"ReduceMean", reduce},
+                                                                          {"ReduceSum", reduce},
+                                                                          {"Slice", slice},
                                                                           {"Resize", resize},
                                                                           {"Upsample", resize},
                                                                           {"Gemm", gemm},

@@ -54,6 +54,14 @@ TEST(OnnxShapes, OfCommonOperators) {
   EXPECT_EQ(shape_after({"Unsqueeze", {"x"}, {"y"}, {ints("axes", {1})}}, {}, 11), "2x1x6x8x10");
   EXPECT_EQ(shape_after({"Squeeze", {"x", "a"}, {"y"}}, {whole_tensor("a", {0})}), "6x8x10");
   EXPECT_EQ(shape_after({"Pad", {"x", "p"}, {"y"}}, {whole_tensor("p", {0, 0, 1, 2, 0, 0, 3, 4})}), "2x6x12x16");
+  EXPECT_EQ(shape_after({"Slice", {"x", "b", "e", "a", "s"}, {"y"}},
+                        {whole_tensor("b", {1, -9}), whole_tensor("e", {1LL << 62, -1}), whole_tensor("a", {2, -1}),
+                         whole_tensor("s", {1, 2})}),
+            "2x6x7x4");
+  EXPECT_EQ(shape_after({"Slice", {"x", "b", "e"}, {"y"}}, {whole_tensor("b", {0, 2}), whole_tensor("e", {1, 5})}),
+            "1x3x8x10");
+  EXPECT_EQ(shape_after({"ReduceMean", {"x", "a"}, {"y"}}, {whole_tensor("a", {1})}), "2x1x8x10");
+  EXPECT_EQ(shape_after({"ReduceMean", {"x"}, {"y"}, {ints("axes", {-1})}}, {}, 13), "2x6x8x1");
   EXPECT_EQ(shape_after({"Resize", {"x", "", "", "s"}, {"y"}}, {whole_tensor("s", {2, 6, 16, 20})}), "2x6x16x20");
   EXPECT_EQ(shape_after({"Gemm", {"m", "w"}, {"y"}, {whole("transB", 1)}}, {floats("w", {7, 24})}), "4x7");
   EXPECT_EQ(shape_after({"MatMul", {"m", "w"}, {"y"}}, {floats("w", {24, 5})}), "4x5");
