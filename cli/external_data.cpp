@@ -43,7 +43,7 @@ Result<fs::path> place_of(const std::string& location, const fs::path& folder) {
 
 Result<std::string> read_elements(const onnx::Elements& elements, Dtype dtype, const fs::path& folder) {
   if (!elements.external) {
-    return elements.bytes;
+    return *elements.bytes;
   }
   const onnx::ExternalData& external = *elements.external;
   const auto place = place_of(external.location, folder);

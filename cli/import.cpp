@@ -36,11 +36,16 @@ struct LayerFiles {
 Result<LayerFiles> add_arrays(const ImportVerb& options, const onnx::ImportedLayer& layer,
                               std::vector<OutputFile>& files) {
   LayerFiles made;
-  const fs::path folder = options.model == "-" ? fs::path(".") : fs::absolute(options.model).parent_path();
+  const fs::path folder = fs::absolute(options.model).parent_path();
   const auto add = [&](const std::optional<onnx::Elements>& elements, const char* what,
                        std::string& path) -> Result<void> {
     if (!elements) {
       return {};
+    }
+    if (elements->external && options.model == "-") {
+      return fail(
+          fmt::format("layer '{}', {}: is in another file, and standard input has no folder; give the model's path",
+                      layer.layer.name, what));
     }
     const Dtype dtype = layer.layer.layer.dtype;
     const auto bytes = read_elements(*elements, dtype, folder);

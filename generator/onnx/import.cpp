@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "generator/layer/shape.h"
@@ -123,18 +125,7 @@ class Importer {
   Judged<Parameter> parameter(const Node& node, std::size_t index, const std::string& role) {
     const std::string_view value = input_of(node, index);
     if (const Tensor* tensor = index_.constant(value); tensor != nullptr) {
-      Parameter parameter{tensor->dims, tensor->element_type, Elements{tensor->dims, {}, tensor->external}};
-      if (!tensor->external) {
-        if (!dtype_of(tensor->element_type)) {
-          return refuse(role, element_type_name(tensor->element_type), "legal are FLOAT, FLOAT16, DOUBLE and BFLOAT16");
-        }
-        auto bytes = bytes_of_elements(*tensor);
-        if (!bytes) {
-          return refuse(role, shown(value), bytes.error().message);
-        }
-        parameter.elements->bytes = *std::move(bytes);
-      }
-      return parameter;
+      return stored(*tensor, role);
     }
     if (const Node* producer = index_.producer(value); producer != nullptr) {
       const std::string by = fmt::format("'{}' ({}) gives it", shown(*producer), shown(producer->op_type));
@@ -155,6 +146,31 @@ class Importer {
       }
       parameter.shape.push_back(*extent);
     }
+    return parameter;
+  }
+
+  /// A constant of the model, with its bytes if the model itself has them.
+  Judged<Parameter> stored(const Tensor& tensor, const std::string& role) {
+    constexpr std::size_t kMostAxes = 5;
+    if (tensor.dims.size() > kMostAxes) {
+      return refuse(role, shown(tensor.dims), "has more axes than layers have: at most 5");
+    }
+    if (!dtype_of(tensor.element_type)) {
+      return refuse(role, element_type_name(tensor.element_type), "legal are FLOAT, FLOAT16, DOUBLE and BFLOAT16");
+    }
+    Parameter parameter{tensor.dims, tensor.element_type, Elements{tensor.dims, nullptr, tensor.external}};
+    if (tensor.external) {
+      return parameter;
+    }
+    std::shared_ptr<const std::string>& kept = bytes_[&tensor];
+    if (!kept) {
+      auto bytes = bytes_of_elements(tensor);
+      if (!bytes) {
+        return refuse(role, shown(tensor.name), bytes.error().message);
+      }
+      kept = std::make_shared<const std::string>(*std::move(bytes));
+    }
+    parameter.elements->bytes = kept;
     return parameter;
   }
 
@@ -213,8 +229,9 @@ class Importer {
       }
       result.notes.push_back(fmt::format("fused: {}", names));
     }
+    constexpr std::size_t kMostLooks = 16;  // of a value that a hostile model reads a million times
     const auto& users = index_.users(chain.output);
-    for (const Node* user : users) {
+    for (const Node* user : std::span(users).first(std::min(users.size(), kMostLooks))) {
       if (is_activation(*user)) {
         result.notes.push_back(fmt::format("{} after it, {}, stays outside: {}", shown(user->op_type), shown(*user),
                                            users.size() > 1 || index_.is_read_elsewhere(chain.output)
@@ -239,6 +256,7 @@ class Importer {
   ValueTypes types_;
   LayerNames names_;
   std::unordered_set<const Node*> fused_;
+  std::unordered_map<const Tensor*, std::shared_ptr<const std::string>> bytes_;
   Imported imported_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,10 +16,10 @@
 
 namespace convtgen::onnx {
 
-/// Weights or a bias. The elements are little-endian; where they are in another file, `bytes` is empty.
+/// Weights or a bias. The elements are little-endian. Nodes that have the same tensor share its bytes.
 struct Elements {
   std::vector<std::int64_t> shape;
-  std::string bytes;
+  std::shared_ptr<const std::string> bytes;  // null where another file has them
   std::optional<ExternalData> external;
 };
 

@@ -5,6 +5,14 @@
 namespace convtgen::onnx {
 namespace {
 
+/// The rank is unknown where it is more than that of any tensor of a model, so that work on each node stays small.
+constexpr std::size_t kMostAxesOfValues = 16;
+
+std::optional<Dims> dims_of(const Tensor& tensor) {
+  return tensor.dims.size() <= kMostAxesOfValues ? std::optional(Dims(tensor.dims.begin(), tensor.dims.end()))
+                                                 : std::nullopt;
+}
+
 /// What both agree on.
 std::optional<Dims> merged(const std::optional<Dims>& a, const std::optional<Dims>& b) {
   if (!a || !b) {
@@ -27,11 +35,12 @@ ValueTypes::ValueTypes(const Graph& graph, const GraphIndex& index, std::int64_t
     : index_(index), opset_(opset), options_(options) {
   for (const auto& infos : {&graph.inputs, &graph.outputs, &graph.values}) {
     for (const ValueInfo& info : *infos) {
-      add(info.name, {info.element_type, info.dims});
+      add(info.name,
+          {info.element_type, info.dims && info.dims->size() <= kMostAxesOfValues ? info.dims : std::nullopt});
     }
   }
   for (const Tensor& tensor : graph.initializers) {
-    add(tensor.name, {tensor.element_type, Dims(tensor.dims.begin(), tensor.dims.end())});
+    add(tensor.name, {tensor.element_type, dims_of(tensor)});
   }
 }
 
@@ -53,7 +62,7 @@ void ValueTypes::add_outputs(const Node& node) {
     return;
   }
   if (const Tensor* tensor = index_.constant(node.outputs.front()); tensor != nullptr) {
-    add(node.outputs.front(), {tensor->element_type, Dims(tensor->dims.begin(), tensor->dims.end())});
+    add(node.outputs.front(), {tensor->element_type, dims_of(*tensor)});
     return;
   }
   RuleInput input{node, opset_, options_, {}, {}};

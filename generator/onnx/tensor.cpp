@@ -49,7 +49,7 @@ Element element_at(const std::string& bytes, std::size_t index) {
 }
 
 std::optional<std::int64_t> small_count(const Tensor& tensor) {
-  const auto count = element_count(tensor.dims);
+  const auto count = tensor.dims.size() <= kSmall ? element_count(tensor.dims) : std::nullopt;
   return !tensor.external && count && *count <= kSmall ? count : std::nullopt;
 }
 

@@ -19,8 +19,8 @@ convtgen_onnx_tensor tensor_of(const std::optional<onnx::Elements>& elements) {
     tensor.file = elements->external->location.c_str();
     tensor.file_offset = elements->external->offset;
   } else {
-    tensor.data = elements->bytes.data();
-    tensor.bytes = elements->bytes.size();
+    tensor.data = elements->bytes->data();
+    tensor.bytes = elements->bytes->size();
   }
   return tensor;
 }

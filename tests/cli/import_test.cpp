@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -54,8 +55,8 @@ TEST(Import, AutoPadAsOnnxRuntimeTakesWhatIsContradictory) {
   const auto rows = nlohmann::json::parse(runtime.out);
   ASSERT_EQ(rows.at("not_taken").size(), 1U);  // a layer can't add as much at its end
   EXPECT_EQ(rows.at("not_taken").at(0).at("node"), "larger");
-  EXPECT_THAT(rows.dump(), HasSubstr("\"name\":\"added\",\"layer\":\"conv_transpose1d 1 -> 1; kernel 3; stride 2; "
-                                     "padding 1; output_padding 1;"));
+  EXPECT_THAT(rows.dump(), HasSubstr("kernel 3; stride 2; padding 1; output_padding 1; input 1x3; dtype f32; compute "
+                                     "f32; layout nchw\",\"name\":\"added\""));
   EXPECT_EQ(convtgen({"import", model("decoder.onnx"), "--auto-pad-as", "tensorrt"}).exit, 2);
 }
 
@@ -77,7 +78,7 @@ class ExternalData : public testing::Test {
     std::string bytes = read(model("external.onnx"));
     const std::string old = "external.data";
     EXPECT_EQ(location.size(), old.size());
-    for (std::size_t at = 0; (at = bytes.find(old, at)) != std::string::npos;) {
+    for (std::size_t at = 0; (at = bytes.find(old, at)) != std::string::npos; at += old.size()) {
       bytes.replace(at, old.size(), location);
     }
     write(folder_ / "model/m.onnx", bytes);
@@ -120,6 +121,13 @@ TEST_F(ExternalData, OutsideOfTheFolderIsRefused) {
   EXPECT_THAT(error_with("up/outside_da"), HasSubstr("is a link that leads out of the model's folder"));
   fs::create_symlink(folder_ / "outside_da", folder_.path() / "model/link_outside1");
   EXPECT_THAT(error_with("link_outside1"), HasSubstr("is a link that leads out of the model's folder"));
+}
+
+TEST_F(ExternalData, OfStandardInputHasNoFolder) {
+  const Outcome outcome = convtgen({"import", "-", "--weights", folder_ / "w"},
+                                   {.input = read(model("external.onnx")), .folder = folder_ / "model"});
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("layer 'up', weight: is in another file, and standard input has no folder"));
 }
 
 TEST_F(ExternalData, ThatIsMissingOrTooShortIsAnError) {

@@ -23,8 +23,11 @@ bool is_printable(std::string_view text) {
 
 bool has_its_bytes(const Elements& elements, Dtype dtype) {
   const auto count = element_count(elements.shape);
-  return elements.external ? elements.bytes.empty()
-                           : count && static_cast<std::int64_t>(elements.bytes.size()) == *count * bytes_of(dtype);
+  if (elements.external) {
+    return elements.bytes == nullptr;
+  }
+  return count && elements.bytes != nullptr &&
+         static_cast<std::int64_t>(elements.bytes->size()) == *count * bytes_of(dtype);
 }
 
 std::string broken_claim_of(const Imported& imported) {

@@ -193,7 +193,7 @@ CONVTGEN_API void convtgen_layer_destroy(convtgen_layer* layer);
 
 /** Weights or a bias of a model. */
 typedef struct convtgen_onnx_tensor {
-  size_t axes;            /**< 0 where there is none, or the model's caller gives it */
+  size_t axes;            /**< 0: there is no such tensor, or the caller of the model gives it */
   const int64_t* extents; /**< `axes` numbers */
   const void* data;       /**< little-endian elements in C order; NULL where another file has them */
   size_t bytes;
