@@ -22,6 +22,7 @@ void add_check(CLI::App& app, Exit& exit);
 void add_fmt(CLI::App& app, Exit& exit);
 void add_emit(CLI::App& app, Exit& exit);
 void add_explain(CLI::App& app, Exit& exit);
+void add_import(CLI::App& app, Exit& exit);
 void add_compile(CLI::App& app, Exit& exit);
 void add_launcher(CLI::App& app, Exit& exit);
 void add_run(CLI::App& app, Exit& exit);

@@ -23,6 +23,7 @@ namespace {
 constexpr const char* kFooter = R"(
 Examples:
   convtgen check layers.convt                    every error of a file, with line and column
+  convtgen import model.onnx -o layers.convt     the transposed convolutions of an ONNX model
   convtgen emit layers.convt -o out/             one .cu a layer, for sm_90a
   convtgen launcher layers.convt --namespace net -o out/    the C code that launches them
   convtgen explain layers.convt --arch sm_80     what would run there, and why
@@ -101,6 +102,7 @@ int run_verb(int argc, char** argv) {
   Exit exit = Exit::kOk;
   add_check(app, exit);
   add_fmt(app, exit);
+  add_import(app, exit);
   add_emit(app, exit);
   add_explain(app, exit);
   add_compile(app, exit);

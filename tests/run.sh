@@ -151,6 +151,14 @@ if [[ -n "$all" ]]; then
       CONVTGEN_TEST_ONLY=to_16_bits/ "$build/tests/end_to_end/random_machine_code_test"
     )
   done
+  step "models of ONNX against ONNX Runtime, and exports of PyTorch"
+  if [[ -f "$build/python.path" ]] &&
+     "$(<"$build/python.path")" -m pip install --quiet --disable-pip-version-check --upgrade --target "$build/onnx" onnx onnxruntime onnxscript; then
+    PYTHONPATH="$PWD/$build/onnx:$PWD/$build/python" CONVTGEN_PROGRAM="$PWD/$build/cli/convtgen" PYTHONDONTWRITEBYTECODE=1 \
+      "$(<"$build/python.path")" -m pytest -q -p no:cacheprovider tests/onnx
+  else
+    echo "onnx, onnxruntime and onnxscript could not be installed: random models and exports are not tested."
+  fi
   step "the gallery in a browser"
   if cmake/install_dependencies.sh browser; then
     python3 -B tests/benchmarks/gallery_browser_test.py
@@ -186,7 +194,7 @@ if [[ $regenerate == ON ]]; then
   step "fuzzers, 30 seconds"
   cases=tests/language/fuzz
   found=build/asan/found
-  rm -rf "$found" && mkdir -p "$found/parser" "$found/round_trip" "$found/api"
+  rm -rf "$found" && mkdir -p "$found/parser" "$found/round_trip" "$found/api" "$found/onnx"
   # fuzz <program> <its inputs and options>...
   fuzz() {
     "build/asan/tests/$1" "${@:2}" -max_total_time=30 -artifact_prefix="$found/" -verbosity=0 -print_final_stats=1
@@ -195,7 +203,10 @@ if [[ $regenerate == ON ]]; then
   parser=$!
   fuzz language/fuzz/fuzz_round_trip "$found/round_trip" $cases/corpus/round_trip -max_len=2048 -timeout=10 &
   round_trip=$!
+  fuzz onnx/fuzz/fuzz_onnx "$found/onnx" tests/onnx/models tests/onnx/backend -max_len=8192 -timeout=10 &
+  onnx=$!
   fuzz api/fuzz/fuzz_api "$found/api" -dict=$cases/language.dict -max_len=1024 -timeout=20
   wait "$parser"
   wait "$round_trip"
+  wait "$onnx"
 fi

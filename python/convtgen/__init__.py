@@ -10,7 +10,9 @@ Device and Kernel are the C API (runtime/include/convtgen/convtgen.h) for those 
 """
 
 from .core import DIRECTIONS, Device, Error, Kernel, Layer, Status, counters, version
+from .onnx import import_onnx
 from .program import emit, explain
 
 __version__ = version()
-__all__ = ["DIRECTIONS", "Device", "Error", "Kernel", "Layer", "Status", "counters", "emit", "explain", "version"]
+__all__ = ["DIRECTIONS", "Device", "Error", "Kernel", "Layer", "Status", "counters", "emit", "explain", "import_onnx",
+           "version"]

@@ -62,6 +62,9 @@ TEST(AbiTest, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(convtgen_sizes), 32u);
   EXPECT_EQ(sizeof(convtgen_shape), 120u);
   EXPECT_EQ(offsetof(convtgen_shape, element_bytes), 112u);
+  EXPECT_EQ(sizeof(convtgen_onnx_tensor), 48u);
+  EXPECT_EQ(sizeof(convtgen_onnx_node), 176u);
+  EXPECT_EQ(offsetof(convtgen_onnx_node, weight), 80u);
   EXPECT_EQ(sizeof(convtgen_tensors), 88u);
   EXPECT_EQ(offsetof(convtgen_tensors, workspace), 72u);
   EXPECT_EQ(sizeof(convtgen_tune_options), 48u);

@@ -208,6 +208,44 @@ CONVTGEN_API convtgen_status convtgen_layer_stream(const convtgen_layer* layer, 
 /** NULL is fine. */
 CONVTGEN_API void convtgen_layer_destroy(convtgen_layer* layer);
 
+/* ---- Models of ONNX -------------------------------------------------------------------------------------------- */
+
+/** Weights or a bias of a model. */
+typedef struct convtgen_onnx_tensor {
+  size_t axes;            /**< 0: there is no such tensor, or the caller of the model gives it */
+  const int64_t* extents; /**< `axes` numbers */
+  const void* data;       /**< little-endian elements in C order; NULL where another file has them */
+  size_t bytes;
+  const char* file;    /**< that file as the model names it, relative to the model's folder, else NULL: check that the
+                            path stays in that folder */
+  int64_t file_offset; /**< of the first element */
+} convtgen_onnx_tensor;
+
+/** A ConvTranspose of a model. Either it became a layer, or `reason` has why not. Texts are printable ASCII. */
+typedef struct convtgen_onnx_node {
+  size_t struct_size;
+  const char* node;      /**< its name in the model */
+  const char* name;      /**< the layer's name, which no other layer of the model has; NULL where it was not taken */
+  const char* layer;     /**< its canonical form, as convtgen_layer_parse() takes it, or NULL */
+  const char* x;         /**< the model's value that is x, or NULL */
+  const char* y;         /**< the value that is y, after the nodes that are fused, or NULL */
+  const char* notes;     /**< what else is to be known, one a line, or NULL */
+  const char* attribute; /**< the attribute or input that is at fault, or NULL where it was taken */
+  const char* value;     /**< its value, or NULL */
+  const char* reason;    /**< or NULL */
+  convtgen_onnx_tensor weight, bias;
+} convtgen_onnx_node;
+
+/** Called with each node. What it points to is valid during the call. Any return value except 0 ends the import. */
+typedef int (*convtgen_onnx_visit)(void* user, const convtgen_onnx_node* node);
+
+/** Calls `visit` with each ConvTranspose of an ONNX model: those that became layers in the model's order, then the
+ * others. docs/onnx.md has how they are read. `auto_pad_as` is "standard" or NULL, or "onnxruntime": ONNX Runtime's
+ * reading where ONNX's own sources contradict each other. No file is read.
+ * Errors: CONVTGEN_INVALID_ARGUMENT for bytes that are no ONNX model; CONVTGEN_CANCELLED. */
+CONVTGEN_API convtgen_status convtgen_import_onnx(const void* model, size_t bytes, const char* auto_pad_as,
+                                                  convtgen_onnx_visit visit, void* user);
+
 /* ---- Devices -------------------------------------------------------------------------------------------------- */
 
 /** What kernels run on, with the kernels that are ready there. */

@@ -161,6 +161,47 @@ class Layer {
   convtgen_layer* handle_ = nullptr;
 };
 
+/// convtgen_onnx_tensor.
+struct OnnxTensor {
+  std::vector<std::int64_t> extents;  // empty where there is no such tensor, or the model's caller gives it
+  std::string bytes;                  // of the elements; empty where another file has them
+  std::string file;                   // relative to the model's folder
+  std::int64_t file_offset = 0;
+};
+
+/// convtgen_onnx_node. Texts that it lacks are empty.
+struct OnnxNode {
+  std::string node, name, layer, x, y, notes, attribute, value, reason;
+  OnnxTensor weight, bias;
+};
+
+/// convtgen_import_onnx(): the ConvTranspose nodes of a model's bytes.
+[[nodiscard]] inline std::vector<OnnxNode> import_onnx(const std::string& model, const char* auto_pad_as = nullptr) {
+  struct Reading {
+    std::vector<OnnxNode> nodes;
+    static OnnxTensor tensor(const convtgen_onnx_tensor& from) {
+      OnnxTensor tensor;
+      tensor.extents.assign(from.extents, from.extents + from.axes);
+      if (from.data != nullptr) {
+        tensor.bytes.assign(static_cast<const char*>(from.data), from.bytes);
+      }
+      tensor.file = from.file != nullptr ? from.file : "";
+      tensor.file_offset = from.file_offset;
+      return tensor;
+    }
+    static int visit(void* user, const convtgen_onnx_node* from) {
+      const auto text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+      static_cast<Reading*>(user)->nodes.push_back(
+          {text(from->node), text(from->name), text(from->layer), text(from->x), text(from->y), text(from->notes),
+           text(from->attribute), text(from->value), text(from->reason), tensor(from->weight), tensor(from->bias)});
+      return 0;
+    }
+  };
+  Reading reading;
+  check(convtgen_import_onnx(model.data(), model.size(), auto_pad_as, &Reading::visit, &reading));
+  return reading.nodes;
+}
+
 class Kernel {
  public:
   /// Takes over a handle of the C API.
