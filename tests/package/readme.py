@@ -5,6 +5,7 @@ Each block of code has its check here, in the README's order; a new one without 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -71,6 +72,7 @@ def command_block(code):
     pathlib.Path("layers.convt").write_text(UP)
     npy(pathlib.Path("x.npy"), (1, 16, 16, 16))
     npy(pathlib.Path("w.npy"), (16, 8, 4, 4))
+    shutil.copy(PROJECT / "tests/onnx/models/decoder.onnx", "model.onnx")
     for line in code.splitlines():
         command = re.sub(r"\s+#.*", "", line)
         if command == "convtgen doctor":
