@@ -143,7 +143,7 @@ void append(std::vector<float>& samples, Frames frames, std::int64_t channels) {
 }  // namespace
 
 int main() {
-  constexpr std::int64_t kLengths[] = {1, 1, 2, 9, 1, 20, 6};
+  constexpr std::int64_t kArrivals[] = {1, 1, 2, 9, 1, 20, 6};
   constexpr std::int64_t kFrames = 40, kMost = 20;
   check(vocoder_prepare());
   const Arrays arrays = arrays_open(vocoder_uses_host());
@@ -166,7 +166,7 @@ int main() {
   Stage up1(arrays, kUp1, kMost);
   Stage up2(arrays, kUp2, Stage::most_outputs(kUp1, kMost));
   const float* next = frames.data();
-  for (const std::int64_t count : kLengths) {
+  for (const std::int64_t count : kArrivals) {
     append(samples, up2.push(up1.push({next, count})), whole2.out_channels());
     next += count * channels;
     std::printf("%lld frames: %zu samples so far\n", static_cast<long long>(count), samples.size());

@@ -20,8 +20,8 @@ namespace convtgen {
 struct Stream {
   std::int64_t context = 0;  // frames that are kept
   std::int64_t stride = 1;   // outputs of a frame
-  std::int64_t delay = 0;    // of the n * stride outputs after n frames, those that are not final
-  std::int64_t rest = 0;     // outputs in addition, once no more frames come
+  std::int64_t delay = 0;    // outputs that lack after n frames, of n * stride
+  std::int64_t rest = 0;     // further outputs, once no more frames come
   bool operator==(const Stream&) const = default;
 };
 [[nodiscard]] Stream stream_of(const Axis& axis);

@@ -192,7 +192,7 @@ TEST(KeyFieldsTest, EveryFieldOfALayerMakesAnotherKeyExceptOtherDirections) {
   const std::string linear_key = key_of(planned(linear));
   EXPECT_TRUE(keys.insert(linear_key).second);
   const std::vector<Layer> layers = each_changed(kLayer, kOther);
-  EXPECT_EQ(layers.size(), 11u + 2 * 7 + 3);  // two axes of seven fields, one activation of three
+  EXPECT_EQ(layers.size(), 12u + 2 * 7 + 3);  // two axes of seven fields, one activation of three
   for (const Layer& layer : layers) {
     const Layer changed = legal(layer);
     const std::string key = key_of(planned(changed));
