@@ -208,6 +208,12 @@ struct Next {
 };
 #include "mma_window/planes.h"
 
+// Registers that a thread holds while its block multiplies: accumulators, and input on its way with where it is from.
+// Where 512 threads have more than this, indices of the epilogue would be spilled, so each tile finds them anew.
+constexpr int kHeldRegisters =
+    P::warp_tiles * kPhases * kWarpChannels / 2 + (P::copy_bytes > 0 ? 0 : kItems * kWords + 2 * kPlaces);
+constexpr bool kFindsLane = !P::channels_last && kThreads * P::blocks_per_sm >= 512 && kHeldRegisters > 60;
+
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_gemm(const Element* __restrict__ x, const unsigned char* __restrict__ packed, const Element* __restrict__ bias,
              Element* __restrict__ y, int batch, int depth, int height, int width) {
@@ -376,8 +382,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
     }
     const Tile tile = kFlat ? flat_tile(index, 0, in_h, in_w) : square_tile(index, tiles_y, tiles_x, out_d);
+    const int none = kFindsLane ? batch >> 31 & index : 0;  // which the compiler doesn't know to be 0
     store_tiles(acc, y, reinterpret_cast<Element*>(shared + kOutputOffset + thread / 32 * kWarpOutputBytes), biases,
-                tile, place, lane, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out,
+                tile, place, lane + none, warp_n * kWarpChannels, group * kGroupOut + first_out, kGroupOut - first_out,
                 phase_row, batch, in_h, in_w, out_d, out_h, out_w);
   }
 }

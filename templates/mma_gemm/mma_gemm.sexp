@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "42d1892d982be43305af1f1be84e613896c27a192b974a41c817825e4ffd17d2")
+  (digest "20e67c0f2f1b13016319c5c708f53bdfcd812db46edb3cc9ce5ae8c71aed7de0")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1411,7 +1411,9 @@
     (argument (const int) in_w)
     (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::in_channels 1)) in_h) in_w))))
   (file "mma_gemm.cu")
-  (function @211 kernel void mma_gemm
+  (constant @213 int kHeldRegisters (+ (/ (* (* P::warp_tiles kPhases) kWarpChannels) 2) (? (> P::copy_bytes 0) 0 (+ (* kItems kWords) (* 2 kPlaces)))))
+  (constant @215 bool kFindsLane (&& (&& (! P::channels_last) (>= (* kThreads P::blocks_per_sm) 512)) (> kHeldRegisters 60)))
+  (function @217 kernel void mma_gemm
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -1556,4 +1558,6 @@
               (do @162 (call store_batch to words 0 thread))))
           (do @164 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))))
       (declare @167 (const Tile) tile (? kFlat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x out_d)))
-      (do @168 (call store_tiles acc y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place lane (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))
+      (declare @168 (const int) none (? kFindsLane (& (>> batch 31) index) 0)
+        (trail "which the compiler doesn't know to be 0"))
+      (do @169 (call store_tiles acc y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place (+ lane none) (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))

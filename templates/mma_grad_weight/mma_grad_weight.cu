@@ -50,6 +50,10 @@ using WeightIndex = long long;
 
 #include "device/add_slices.h"
 
+// Whether each stage finds again where a thread's pixels are, since ptxas would spill it: where offsets of 64 bits are
+// found while accumulators, totals and what is on its way take nearly all registers.
+constexpr bool kFindsThread = kSplit && !kShort && 3 * kAccumulators + 2 * kBatchWords >= 216;
+
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_grad_weight(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
                     float* totals, const float* __restrict__ maxima, float* __restrict__ partial_bias,
@@ -173,8 +177,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
       // Warps find pixels after different strips, so that others multiply meanwhile.
       if (issued + 1 < count && strip == warp % kOwnStrips) {
-        find_pixels(table_of(shared, issued + 1), source, next, kd, thread, planes, in_d, in_h, in_w, out_d, out_h,
-                    out_w);
+        const int none = kFindsThread ? batch >> 31 & issued : 0;  // which the compiler doesn't know to be 0
+        find_pixels(table_of(shared, issued + 1), source, next, kd, thread + none, planes, in_d, in_h, in_w, out_d,
+                    out_h, out_w);
       }
     }
     if (P::copy_bytes > 0) {

@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "49eb3eb399eebff400ce790d96b1ed1447912cf250003b51cb2f6fe623182228")
+  (digest "df71ee78ae8e1debc72d7639378d8bd47d46a677ca5a3146051e44dcf26ed8ba")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -2053,7 +2053,8 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "mma_grad_weight.cu")
-  (function @53 kernel void mma_grad_weight
+  (constant @55 bool kFindsThread (&& (&& kSplit (! kShort)) (>= (+ (* 3 kAccumulators) (* 2 kBatchWords)) 216)))
+  (function @57 kernel void mma_grad_weight
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) grad_y)
@@ -2176,49 +2177,51 @@
         (comment @121 "Warps find pixels after different strips, so that others multiply meanwhile.")
         (if @122 (&& (< (+ issued 1) count) (== strip (% warp kOwnStrips)))
           (then
-            (do @123 (call find_pixels (call table_of shared (+ issued 1)) source next kd thread planes in_d in_h in_w out_d out_h out_w)))))
-      (if @127 (> P::copy_bytes 0)
+            (declare @123 (const int) none (? kFindsThread (& (>> batch 31) issued) 0)
+              (trail "which the compiler doesn't know to be 0"))
+            (do @124 (call find_pixels (call table_of shared (+ issued 1)) source next kd (+ thread none) planes in_d in_h in_w out_d out_h out_w)))))
+      (if @128 (> P::copy_bytes 0)
         (then
-          (do @128 (call async_copy_commit))))
-      (if @130 more
+          (do @129 (call async_copy_commit))))
+      (if @131 more
         (then
-          (if @131 (! kDeep)
+          (if @132 (! kDeep)
             (then
-              (do @132 (= image (. next image)))))
-          (do @134 (call move_on next row_tiles in_h))
-          (do @135 (++ issued))))
-      (do @137 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if_constexpr @138 kSplit
+              (do @133 (= image (. next image)))))
+          (do @135 (call move_on next row_tiles in_h))
+          (do @136 (++ issued))))
+      (do @138 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if_constexpr @139 kSplit
         (then
-          (if @139 (== (% (+ consumed 1) kPromoteStages) 0)
+          (if @140 (== (% (+ consumed 1) kPromoteStages) 0)
             (then
-              (do @140 (call promote_high sums (at acc 0)))
-              (if @141 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
+              (do @141 (call promote_high sums (at acc 0)))
+              (if @142 (== (% (+ consumed 1) (* kPromoteLow kPromoteStages)) 0)
                 (then
-                  (do @142 (call promote_low sums (at acc (- kParts 1)))))))))
+                  (do @143 (call promote_low sums (at acc (- kParts 1)))))))))
         (else
-          (if_constexpr @145 (> P::promote_stages 0)
+          (if_constexpr @146 (> P::promote_stages 0)
             (then
-              (if @146 (== (% (+ consumed 1) P::promote_stages) 0)
+              (if @147 (== (% (+ consumed 1) P::promote_stages) 0)
                 (then
-                  (do @147 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
-    (declare @151 (pointer float) results (reinterpret_cast (pointer float) shared))
-    (if_constexpr @152 kSplit
+                  (do @148 (call promote (at acc 0) own_totals (< consumed P::promote_stages))))))))))
+    (declare @152 (pointer float) results (reinterpret_cast (pointer float) shared))
+    (if_constexpr @153 kSplit
       (then
-        (do @153 (call promote_high sums (at acc 0)))
-        (do @154 (call promote_low sums (at acc (- kParts 1))))
-        (do @155 (call unscale sums scales warp_in warp_out lane))
-        (if_constexpr @156 P::sums_bias
+        (do @154 (call promote_high sums (at acc 0)))
+        (do @155 (call promote_low sums (at acc (- kParts 1))))
+        (do @156 (call unscale sums scales warp_in warp_out lane))
+        (if_constexpr @157 P::sums_bias
           (then
-            (do @157 (call unscale_bias bias_totals scales warp_out lane))))
-        (do @159 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
+            (do @158 (call unscale_bias bias_totals scales warp_out lane))))
+        (do @160 (call store_block sums results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread)))
       (else
-        (if @161 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+        (if @162 (&& (> P::promote_stages 0) (>= count P::promote_stages))
           (then
-            (do @162 (call add_totals (at acc 0) own_totals))))
-        (do @164 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
-    (if_constexpr @166 P::sums_bias
+            (do @163 (call add_totals (at acc 0) own_totals))))
+        (do @165 (call store_block (at acc 0) results target kd partial grad_weight warp_in warp_out warp_taps warp_k thread))))
+    (if_constexpr @167 P::sums_bias
       (then
-        (if @167 (== (. target first_in) 0)
+        (if @168 (== (. target first_in) 0)
           (then
-            (do @168 (call store_bias bias_totals results target kd partial_bias warp_in warp_out (+ (* warp_k P::warps_taps) warp_taps) thread))))))))
+            (do @169 (call store_bias bias_totals results target kd partial_bias warp_in warp_out (+ (* warp_k P::warps_taps) warp_taps) thread))))))))

@@ -119,6 +119,32 @@ TEST(PlanMmaGradWeight, RowsOfTf32AreCopiedAsTheyLie) {
   EXPECT_EQ(of("input 8x128x?").alignment, 4);
 }
 
+TEST(PlanMmaGradWeight, RowsOfTf32ComeThroughRegistersToo) {
+  const auto plans =
+      kMmaGradWeight
+          .plans(weights_of("conv_transpose3d 32 -> 32; kernel 3x5x7; stride 2x2x2; padding 1x2x3; groups "
+                            "4; input 8x12x24x48; compute tf32",
+                            "sm_90a"))
+          .value();
+  const auto through_registers =
+      std::ranges::find_if(plans, [](const Plan& each) { return integer(each, "copy_bytes") == 0; });
+  ASSERT_NE(through_registers, plans.end());
+  EXPECT_EQ(integer(*through_registers, "span"), 2);
+  EXPECT_EQ(integer(plans.front(), "copy_bytes"), 16);
+}
+
+// A copy of a warp is of as many rows as 32 words or vectors take, each in another line of memory.
+TEST(PlanMmaGradWeight, CopiedRowsAreAsLongAsThoseOfTheImage) {
+  const Plan first = kMmaGradWeight
+                         .plans(weights_of("conv_transpose3d 32 -> 64; kernel 3x3x3; stride 2x2x2; padding 1x1x1; "
+                                           "output_padding 1x1x1; bias; input 32x16x32x32; compute tf32",
+                                           "sm_90a"))
+                         .value()
+                         .front();
+  EXPECT_EQ(integer(first, "copy_bytes"), 16);
+  EXPECT_EQ(integer(first, "tile_columns"), 32);
+}
+
 TEST(PlanMmaGradWeight, RowsOf16BitsAreCopiedByTwoElementsAndMore) {
   const auto copies = [](const std::string& rest) {
     const auto plans = kMmaGradWeight.plans(weights_of("64 -> 64; kernel 3x3; dtype f16; " + rest, "sm_80")).value();

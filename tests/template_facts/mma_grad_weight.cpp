@@ -198,6 +198,14 @@ TemplateFacts facts_of_mma_grad_weight() {
                .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
                         "1, tile_rows 4, tile_columns 16, strip 2, stages 2, slices 1, copy_bytes 0, copies_in 0, "
                         "copies_out 0, span 2"},
+              {.name = "mma_grad_weight_spans_of_words",
+               .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input "
+                        "3x5x10; compute tf32; directions grad_weight",
+               .least_mutants = 15,
+               .unseen = 5,
+               .block = "taps_h 3, taps_w 3, block_in 16, block_out 16, warps_in 1, warps_out 1, warps_taps 3, warps_k "
+                        "1, tile_rows 4, tile_columns 8, strip 2, stages 2, slices 1, copy_bytes 0, copies_in 0, "
+                        "copies_out 0, span 2"},
               {.name = "mma_grad_weight_whole_rows",
                .layer = "conv_transpose2d 20 -> 24; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input "
                         "3x5x16; dtype f16; directions grad_weight",
@@ -260,6 +268,9 @@ TemplateFacts facts_of_mma_grad_weight() {
               {.name = "mma_grad_weight_rows",
                .rest = "20 -> 16; kernel 4x4; stride 2x2; padding 1x1; input 7x?x?; bias",
                .copy_bytes = 16},
+              {.name = "mma_grad_weight_spans",
+               .rest = "20 -> 16; kernel 2x3; padding 0x1; input 7x5x8",
+               .copy_bytes = 0},
               {.name = "mma_grad_weight_pixels",
                .rest = "20 -> 16; kernel 3x3; padding 1x1; input 7x6x7; layout nhwc",
                .copy_bytes = 16},

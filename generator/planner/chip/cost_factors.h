@@ -162,7 +162,6 @@ namespace convtgen {
   FACTOR(mma_gemm_crowded, 0.32, "times a stage's work more, of input through registers and many accumulators") \
   FACTOR(mma_gemm_read_parts, 1.4, "sectors that a row of the input takes more than it has bytes for, NCHW") \
   FACTOR(mma_gemm_written_parts, 5, "the same of the output") \
-  FACTOR(mma_gemm_narrow_stores, 1.6, "times as long as stores of 16 bytes that narrower ones take of memory, NCHW") \
   FACTOR(mma_gemm_measured, 0.83, "median of measured / predicted") \
   FACTOR(mma_gemm_beside_wgmma, 2, "the same where there are templates of wgmma, which have been measured") \
   FACTOR(mma_planes_turn, 72, "as mma_gemm_turn, of volumes with channels first") \

@@ -79,23 +79,22 @@ void choose_store(const LayerFacts& f, Block& b, bool flat) {
 
 /// What was fitted of a template's tiles, apart from their products.
 struct Rates {
-  double store = 0;      // instructions for each store of outputs
-  double wait = 0;       // times a stage's work that an SM waits
-  double stage = 0;      // cycles of a stage's barrier
-  double alone = 1;      // times as long that a block takes which is alone on its SM
-  double narrow = 1;     // times as long that memory takes of rows whose stores have less than 16 bytes
-  double cut_bytes = 0;  // of memory for each place where two tiles share a sector of a row of outputs
-  double measured = 1;   // median of measured / predicted
+  double store = 0;        // instructions for each store of outputs
+  double wait = 0;         // times a stage's work that an SM waits
+  double stage = 0;        // cycles of a stage's barrier
+  double alone = 1;        // times as long that a block takes which is alone on its SM
+  double cut_bytes = 0;    // of memory for each place where two tiles share a sector of a row of outputs
+  bool by_stores = false;  // whether stores of less than 16 bytes are counted each, NCHW
+  double measured = 1;     // median of measured / predicted
 };
 [[nodiscard]] inline Rates rates_of(const LayerFacts& f, double measured) {
   constexpr double kAloneOfVolumes = 1.12;
-  return {
-      .store = f.factors.mma_gemm_store,
-      .wait = f.factors.mma_gemm_wait,
-      .stage = f.factors.mma_gemm_stage,
-      .alone = f.layer.dimensions == 3 ? kAloneOfVolumes : 1,
-      .narrow = f.layer.dimensions == 3 || f.layer.compute == Compute::kF32x3 ? 1 : f.factors.mma_gemm_narrow_stores,
-      .measured = measured};
+  return {.store = f.factors.mma_gemm_store,
+          .wait = f.factors.mma_gemm_wait,
+          .stage = f.factors.mma_gemm_stage,
+          .alone = f.layer.dimensions == 3 ? kAloneOfVolumes : 1,
+          .by_stores = f.layer.dimensions < 3 && f.layer.compute != Compute::kF32x3,
+          .measured = measured};
 }
 
 /// Instructions for an output.
@@ -117,10 +116,12 @@ template <typename Block>
     return read_bytes + written_bytes * std::max(1.0, part_sectors(std::min(b.block_n / b.warps_n, f.group_out)));
   }
   const double read = part_sectors(std::min(read_columns, f.sizes.extents[kWidth]));
-  const double written = part_sectors(std::min(row_columns(f, b), f.shape.out[kWidth]));
+  // A store of a warp begins and ends within sectors, as rows do: measured where kernels are longer than the stride.
+  const bool is_narrow = rates.by_stores && b.store < f.vector && f.columns.kernel > f.columns.stride;
+  const std::int64_t stored = is_narrow ? std::min(32 * b.store, row_columns(f, b)) : row_columns(f, b);
+  const double written = part_sectors(std::min(stored, f.shape.out[kWidth]));
   return read_bytes * (1 + f.factors.mma_gemm_read_parts * read) +
-         written_bytes * (1 + f.factors.mma_gemm_written_parts * written) *
-             (b.store < f.vector && f.columns.kernel > f.columns.stride ? rates.narrow : 1);
+         written_bytes * (1 + f.factors.mma_gemm_written_parts * written);
 }
 
 /// Rows of the input, of all planes, for each one that is read.

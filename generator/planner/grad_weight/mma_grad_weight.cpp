@@ -48,12 +48,14 @@ bool can_copy(const Facts& f) {
   return !splits(f) && f.target.features.has(Feature::kCpAsync);
 }
 
-/// Whether copies can bring rows of NCHW of 16 bits, by two elements or more.
+/// Whether copies can bring rows of NCHW: of tf32, whose elements are words of fragments as they lie, or of 16 bits by
+/// two elements or more.
 bool can_copy_rows(const Facts& f) {
   constexpr std::int64_t kMostStride = 2;
-  return can_copy(f) && !f.channels_last && f.bytes == 2 && f.layer.axes[kWidth].extent &&
-         f.sizes.extents[kWidth] % 2 == 0 && output_extent(f.columns, f.sizes.extents[kWidth]) % 2 == 0 &&
-         f.columns.stride <= kMostStride;
+  return can_copy(f) && !f.channels_last &&
+         (f.bytes == 4 ||
+          (f.layer.axes[kWidth].extent && f.sizes.extents[kWidth] % 2 == 0 &&
+           output_extent(f.columns, f.sizes.extents[kWidth]) % 2 == 0 && f.columns.stride <= kMostStride));
 }
 /// Whether a block can have tiles of so many columns where copies bring such rows.
 bool fits_rows(const Facts& f, const Block& b) {
@@ -61,16 +63,11 @@ bool fits_rows(const Facts& f, const Block& b) {
                                    (b.taps_w == f.columns.kernel || b.taps_w * f.columns.dilation % 2 == 0));
 }
 
-/// How x and grad_y are brought: by the largest asynchronous copies that the pixels' channels allow, or of tf32 those
-/// of rows of NCHW, whose elements are words of fragments as they lie. Through registers where they allow none, where
-/// values are split, and where there are no such copies; there whole units of channels, where these are adjacent, or
-/// two adjacent positions.
+/// How x and grad_y are brought: by the largest asynchronous copies that the pixels' channels allow. Through registers
+/// where they allow none, where values are split, and where there are no such copies; there whole units of channels,
+/// where these are adjacent, or two adjacent positions.
 void choose_copies(const Facts& f, Block& b) {
   const bool by_copies = can_copy(f) && f.channels_last;
-  if (can_copy(f) && !f.channels_last && f.layer.compute == Compute::kTf32) {
-    b.copy_bytes = 16;  // at the most
-    return;
-  }
   const auto widest = [&](std::int64_t channels) { return by_copies ? std::gcd(channels * f.bytes, 16) : 0; };
   constexpr std::int64_t kLeastCopy = 4;
   const std::int64_t in = widest(f.group_in), out = widest(f.group_out);

@@ -10,7 +10,6 @@ namespace convtgen::planners::mma_grad_weight {
 namespace {
 
 constexpr double kShortCopy = 3;                       // wavefronts of a warp's copies of less than 16 bytes
-constexpr double kRowsMeasured = 1.25;                 // measured / predicted of copies over that of registers
 constexpr double kRunInstructions = 40, kRunCopy = 2;  // of a turn of planar stages, and of each of its copies
 
 /// What turns bring, of x or of grad_y.
@@ -32,13 +31,23 @@ struct BroughtWork {
   double waste = 1;  // bytes of whole sectors, for each that is wanted
   double instructions = 0;
 };
+
+/// Lines of memory, of 128 bytes, that a warp's loads or copies of adjacent positions of one channel touch: of each run
+/// of positions that follow one another.
+double lines_of(const Facts& f, const Brought& b) {
+  const double elements = 32 * static_cast<double>(b.span) * b.apart;
+  const double run = b.is_whole ? elements : std::min(elements, static_cast<double>(b.row_elements));
+  return elements / run * std::max(1.0, run * static_cast<double>(f.bytes) / 128);
+}
+
 BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
   if (b.run > 0) {
-    // Copies of less than 16 bytes take more than their bytes.
+    // Copies of less than 16 bytes take more than their bytes. Lines are found before anything is written.
     const double copies = b.turns * static_cast<double>(b.run);
     const double of_copies = b.span * f.bytes < 16 ? kShortCopy * copies : 0;
     const double bytes = static_cast<double>(b.row_elements * f.bytes);
-    return {.wavefronts = std::max(of_copies, b.copied_bytes / f.factors.mma_grad_weight_copied),
+    return {.wavefronts = f.factors.mma_grad_weight_line * lines_of(f, b) * copies +
+                          std::max(of_copies, b.copied_bytes / f.factors.mma_grad_weight_copied),
             .waste = std::max(32.0, bytes) / (bytes / b.apart),
             .instructions = b.turns * kRunInstructions + copies * kRunCopy};
   }
@@ -58,13 +67,12 @@ BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
     work.wavefronts = b.turns * ((b.is_wide ? 4 : c.number(kVector)) + stored);
     return work;
   }
-  // 32 lanes load adjacent positions of one channel: their elements, lines of memory of 128 bytes, and sectors.
+  // 32 lanes load adjacent positions of one channel: their lines of memory, and sectors.
   const double elements = 32 * span * b.apart;
   const double run = b.is_whole ? elements : std::min(elements, static_cast<double>(b.row_elements));
   const double bytes = run * static_cast<double>(f.bytes);
-  const double lines = elements / run * std::max(1.0, bytes / 128);
   const double loads = c.number(kVector) * (b.span > 1 && !b.is_even ? 2 : 1);
-  work.wavefronts = b.turns * (f.factors.mma_grad_weight_line * lines * loads + stored);
+  work.wavefronts = b.turns * (f.factors.mma_grad_weight_line * lines_of(f, b) * loads + stored);
   work.waste = std::max(32.0, bytes) / (bytes / b.apart);
   return work;
 }
@@ -164,18 +172,15 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
       f.layer.bias && !b.sums_bias
           ? static_cast<double>(f.shape.output_elements * f.bytes) / f.target.bytes_per_second + f.target.launch_seconds
           : 0;
-  // Rows of 16 bits: as copies with channels last, which took longer than predicted where what goes through registers
-  // did not.
   return bias_seconds +
-         (whole_rows ? kRowsMeasured : 1) *
-             call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
-                              .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
-                              .waves = std::ceil(blocks),
-                              .wave_cycles = block,
-                              .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
-                              .measured = f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3
-                                              ? f.factors.mma_grad_weight_beside_wgmma
-                                              : f.factors.mma_grad_weight_measured});
+         call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
+                          .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
+                          .waves = std::ceil(blocks),
+                          .wave_cycles = block,
+                          .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
+                          .measured = f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3
+                                          ? f.factors.mma_grad_weight_beside_wgmma
+                                          : f.factors.mma_grad_weight_measured});
 }
 
 }  // namespace convtgen::planners::mma_grad_weight
