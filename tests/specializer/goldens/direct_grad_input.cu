@@ -24,16 +24,11 @@ constexpr int kStagedRows = 34;
 constexpr int kStagedColumns = 34;
 constexpr int kPlacesOfTurn = 768;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory();
 
 #endif
 
@@ -197,6 +192,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
   store(acc, x_image, first_in + channel, row, column);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+#endif
 
 }  // namespace convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source
 using convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source::convtgen_direct_grad_input_grad_input_56efc374cc7aab63;

@@ -24,29 +24,13 @@ constexpr int kTileColumns = 64;
 constexpr int kStagedColumns = 128;
 constexpr int kPlacesOfTurn = 768;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
-  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
-}
-
-// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
-__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
-  const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return 0x7fff;
-  }
-  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value);
 
 #endif
 
@@ -207,6 +191,32 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
   store(acc, x_image, channel, iy, ix, height, width);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
+  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
+}
+
+// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return 0x7fff;
+  }
+  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+#endif
 
 }  // namespace convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source
 using convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source::convtgen_direct_grad_input_grad_input_1108233b7765ba0e;

@@ -27,28 +27,13 @@ constexpr int kStagedColumns = 18;
 constexpr int kPitch = 20;
 constexpr int kPlacesOfTurn = 768;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-__device__ __forceinline__ unsigned short float_to_half(float value) {
-  unsigned short bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ float half_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned short float_to_half(float value);
 
 #endif
 
@@ -249,6 +234,31 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[1][0], y_image, bias, channel, channels, m_y * 2 + 1, column * 2);
   store(acc[1][1], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+__device__ __forceinline__ unsigned short float_to_half(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_466f2c8264db5507_source
 using convtgen_direct_forward_466f2c8264db5507_source::convtgen_direct_forward_466f2c8264db5507;

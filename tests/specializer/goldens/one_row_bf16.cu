@@ -23,29 +23,13 @@ constexpr int kTileColumns = 512;
 constexpr int kStagedColumns = 514;
 constexpr int kPlacesOfTurn = 768;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
-  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
-}
-
-// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
-__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
-  const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return 0x7fff;
-  }
-  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value);
 
 #endif
 
@@ -212,6 +196,32 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[1], y_image, m_x * 3 + 1, out_w);
   store(acc[2], y_image, m_x * 3 + 2, out_w);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
+  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
+}
+
+// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return 0x7fff;
+  }
+  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_3869c67b3fb709e9_source
 using convtgen_direct_forward_3869c67b3fb709e9_source::convtgen_direct_forward_3869c67b3fb709e9;

@@ -29,39 +29,14 @@ constexpr int kStagedColumns = 17;
 constexpr int kPitch = 20;
 constexpr int kPlacesOfTurn = 768;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Writes 16 bytes (aligned to 16) to global memory in one instruction.
-__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
-}
-
-// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
-__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Waits for all copies of this thread, in groups or not.
-__device__ __forceinline__ void async_copy_wait_all() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_16(void* to, uint4 value);
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_wait_all();
 
 #endif
 
@@ -279,6 +254,42 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     store(acc[1][1], y_image, bias, channel, row * 2 + 1, column * 2 + 1);
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Waits for all copies of this thread, in groups or not.
+__device__ __forceinline__ void async_copy_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_7f8426b4c9139c0b_source
 using convtgen_direct_forward_7f8426b4c9139c0b_source::convtgen_direct_forward_7f8426b4c9139c0b;

@@ -26,21 +26,12 @@ constexpr int kStagedColumns = 34;
 constexpr int kPitch = 36;
 constexpr int kPlacesOfTurn = 576;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Writes 8 bytes (aligned to 8) to global memory in one instruction.
-__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_8(void* to, uint2 value);
 
 #endif
 
@@ -269,6 +260,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     store(acc[1][2], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Writes 8 bytes (aligned to 8) to global memory in one instruction.
+__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_8ed5c90ca6234371_source
 using convtgen_direct_forward_8ed5c90ca6234371_source::convtgen_direct_forward_8ed5c90ca6234371;
