@@ -23,6 +23,10 @@ constexpr int kTileChannels = 32;
 constexpr int kStagedRows = 34;
 constexpr int kStagedColumns = 34;
 constexpr int kPlacesOfTurn = 768;
+constexpr int kRowPlaces = 4624;
+constexpr int kRowPlacesInTurns = 4608;
+constexpr int kWeightPlaces = 2048;
+constexpr int kWeightPlacesInTurns = 1536;
 
 // ---- Device primitives, defined at the end ----
 
@@ -55,23 +59,6 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const float* __
   stage.rows[channel][row][column] = value;
 }
 
-// Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
-// the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
-// are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ grad_y, int first_channel) {
-  #pragma unroll 1
-  for (int first = threadIdx.x; first < 4608; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, grad_y, first_channel);
-    }
-  }
-  #pragma unroll 1
-  for (int i = 4608 + threadIdx.x; i < 4624; i += kThreads) {
-    stage_pixel(stage, i, grad_y, first_channel);
-  }
-}
-
 // One place of stage_weights().
 __device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* __restrict__ weight, int first_channel,
                                              int first_in) {
@@ -84,20 +71,36 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* _
   stage.weights[k_channel][tap][channel] = value;
 }
 
-// Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
-                                              int first_in) {
+// Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
+// the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ image, int first_channel) {
   #pragma unroll 1
-  for (int first = threadIdx.x; first < 1536; first += kPlacesOfTurn) {
+  for (int first = threadIdx.x; first < kRowPlacesInTurns; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight, first_channel, first_in);
+      stage_pixel(stage, first + i, image, first_channel);
     }
   }
   #pragma unroll 1
-  for (int i = 1536 + threadIdx.x; i < 2048; i += kThreads) {
-    stage_weight(stage, i, weight, first_channel, first_in);
+  for (int i = kRowPlacesInTurns + threadIdx.x; i < kRowPlaces; i += kThreads) {
+    stage_pixel(stage, i, image, first_channel);
+  }
+}
+
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
+                                              int first_of_tile) {
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < kWeightPlacesInTurns; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel, first_of_tile);
+    }
+  }
+  #pragma unroll 1
+  for (int i = kWeightPlacesInTurns + threadIdx.x; i < kWeightPlaces; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel, first_of_tile);
   }
 }
 

@@ -23,6 +23,9 @@ constexpr int kThreads = 256;
 constexpr int kTileColumns = 64;
 constexpr int kStagedColumns = 128;
 constexpr int kPlacesOfTurn = 768;
+constexpr int kRowPlaces = 4096;
+constexpr int kRowPlacesInTurns = 3840;
+constexpr int kWeightPlaces = 64;
 
 // ---- Device primitives, defined at the end ----
 
@@ -56,24 +59,6 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned 
   stage.rows[0][row][column] = value;
 }
 
-// Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
-// the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
-// are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ grad_y, int first_channel,
-                                           int first_row, int first_column, int out_h, int out_w) {
-  #pragma unroll 1
-  for (int first = threadIdx.x; first < 3840; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, grad_y, first_channel, first_row, first_column, out_h, out_w);
-    }
-  }
-  #pragma unroll 1
-  for (int i = 3840 + threadIdx.x; i < 4096; i += kThreads) {
-    stage_pixel(stage, i, grad_y, first_channel, first_row, first_column, out_h, out_w);
-  }
-}
-
 // One place of stage_weights().
 __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned short* __restrict__ weight,
                                              int first_channel, int kd) {
@@ -84,12 +69,29 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned
   stage.weights[0][tap][channel] = value;
 }
 
-// Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
+// Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
+// the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ image, int first_channel,
+                                           int first_row, int first_column, int height, int width) {
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < kRowPlacesInTurns; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, image, first_channel, first_row, first_column, height, width);
+    }
+  }
+  #pragma unroll 1
+  for (int i = kRowPlacesInTurns + threadIdx.x; i < kRowPlaces; i += kThreads) {
+    stage_pixel(stage, i, image, first_channel, first_row, first_column, height, width);
+  }
+}
+
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel, int kd) {
   #pragma unroll 1
-  for (int i = threadIdx.x; i < 64; i += kThreads) {
+  for (int i = threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight, first_channel, kd);
   }
 }

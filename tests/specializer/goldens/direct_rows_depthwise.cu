@@ -153,7 +153,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[2], unsig
         for (int channel = 0; channel < 8; ++channel) {
           values[channel] = acc[phase][channel][column];
         }
-        store_16(to, values + 0);
+        store_16(to, values);
       }
     }
   }

@@ -164,7 +164,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[5], unsig
         for (int channel = 0; channel < 4; ++channel) {
           values[channel] = acc[phase][channel][column];
         }
-        store_8(to, values + 0);
+        store_8(to, values);
       }
     }
   }

@@ -148,11 +148,6 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float (&wi
 
 // ---- Epilogue ----
 
-// Stores adjacent elements.
-__device__ __forceinline__ void store_elements(unsigned short* __restrict__ to, const float (&values)[8]) {
-  store_16(to, values + 0);
-}
-
 // Stores what a thread made. `grad_x` is the first channel of its slot at its first position.
 __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ grad_x) {
   #pragma unroll
@@ -162,7 +157,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
     for (int i = 0; i < 8; ++i) {
       values[i] = acc[i][column];
     }
-    store_elements(grad_x + column * 64, values);
+    store_16(grad_x + column * 64, values);
   }
 }
 
