@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "42d1892d982be43305af1f1be84e613896c27a192b974a41c817825e4ffd17d2")
+  (digest "020c724f72774d27953a8495d653a3c9fe8d2e73f39ba31aa1b687ec8f72388c")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -458,8 +458,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)
@@ -1266,7 +1266,7 @@
                   (then
                     (do @31 (= (* to) (at elements i))))
                   (else
-                    (do @33 (call store_piece to (+ from (* (call stored_channel (* i kAtOnce)) kChannelPitch))))))))))))
+                    (do @33 (call store_staged_vector to (+ from (* (call stored_channel (* i kAtOnce)) kChannelPitch))))))))))))
     (for @40 (pragma "unroll") (declare @40 int i 0) (< i (call ceil_div kSingles 32)) (++ i)
       (declare @41 (const int) index (+ lane (* 32 i)))
       (declare @42 (const int) single (% index P::store))

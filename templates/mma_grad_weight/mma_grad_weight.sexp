@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "49eb3eb399eebff400ce790d96b1ed1447912cf250003b51cb2f6fe623182228")
+  (digest "79a2a695b91452841f557113571d9109c3f3d5183ed5d6f131f0ad82b96cacf4")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -544,8 +544,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

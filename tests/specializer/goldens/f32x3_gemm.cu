@@ -306,7 +306,7 @@ __device__ __forceinline__ float largest_of(const float4& four) {
   return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
 }
 
-// A thread's vector: adjacent positions of two channels; with channels last, four channels of a position.
+// The values that a thread scans and splits together.
 using Vector = float[8];
 
 // Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
@@ -405,7 +405,7 @@ struct Issued {
   int kept;
 };
 
-// Processes the oldest stage: scans it for finite maxima, splits it unless consumers do, and releases it to them.
+// Processes the oldest stage, whose copies have landed or are waited for, and releases it to the consumers.
 __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
                                               unsigned long long* landed, Issued& issued, int thread) {
   unsigned char* stage = stages + issued.oldest * kStageBytes;

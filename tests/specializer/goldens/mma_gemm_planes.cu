@@ -137,8 +137,8 @@ __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return float_to_tf32(__uint_as_float(word));
 }
 
-// Stores adjacent elements from shared memory in one piece.
-__device__ __forceinline__ void store_piece(float* to, const float* from) {
+// Stores adjacent elements from shared memory as one vector.
+__device__ __forceinline__ void store_staged_vector(float* to, const float* from) {
   store_global_16(to, *reinterpret_cast<const uint4*>(from));
 }
 
@@ -522,7 +522,7 @@ __device__ __forceinline__ void store_turn(float* __restrict__ y, const float* p
     for (int i = 0; i < 8; ++i) {
       const int before = i;  // from the lane's first channel
       float* to = y + stored.offset[0] + (phase_h * 32 + static_cast<long long>(before) * 16384);
-      store_piece(to, from + i * kChannelPitch);
+      store_staged_vector(to, from + i * kChannelPitch);
     }
   }
   #pragma unroll

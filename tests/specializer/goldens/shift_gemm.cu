@@ -85,6 +85,10 @@ __device__ __forceinline__ void wgmma_m64n64k8_tf32_rs(float (&d)[32], const uns
 
 // ---- Elements ----
 
+__device__ int floor_div(int a) {
+  return a >= 0 ? a / 2 : -((1 - a) / 2);
+}
+
 // A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return float_to_tf32(__uint_as_float(word));
@@ -214,10 +218,10 @@ using Fragments = unsigned int[5][4];
 
 // Whether some tap reads the fragment of this loaded column.
 __device__ bool is_operand(int column) {
-  bool used = column == 3;
-  used = used || column == 2;
-  used = used || column == 2;
-  used = used || column == 1;
+  bool used = false;
+  for (int kw = 0; kw < 4; ++kw) {
+    used = used || column == -floor_div(kw - 1) + 2;
+  }
   return used;
 }
 
