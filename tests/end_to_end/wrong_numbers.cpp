@@ -7,6 +7,7 @@
 #include <regex>
 #include <span>
 
+#include "tests/end_to_end/own_code.h"
 #include "tests/primitives/mutants.h"
 
 namespace convtgen::testing {
@@ -146,11 +147,12 @@ constexpr Change kGradientRounding[] = {
 };
 
 Switched switched(const std::string& text, std::span<const Change> changes, const volatile int* chosen) {
-  // What stands before is the device primitives.
+  // Device primitives are declared before, and defined after.
   const std::size_t guard = text.find("#endif");
   const std::size_t begin = guard == std::string::npos ? 0 : text.find('\n', guard) + 1;
   Switched result;
-  std::string body = text.substr(begin);
+  const std::size_t end = std::max(end_of_own_code(text), begin);
+  std::string body = text.substr(begin, end - begin);
   for (const auto& [name, pattern, replacement, needs] : changes) {
     std::string mutated = std::regex_replace(body, std::regex(pattern), replacement);
     if (mutated != body && body.contains(needs)) {
@@ -158,7 +160,7 @@ Switched switched(const std::string& text, std::span<const Change> changes, cons
       body = std::regex_replace(mutated, std::regex("MUTANT"), fmt::format("is_mutant({})", result.names.size()));
     }
   }
-  result.text = text.substr(0, begin) + choosing_function(chosen) + "\n" + body;
+  result.text = text.substr(0, begin) + choosing_function(chosen) + "\n" + body + text.substr(end);
   return result;
 }
 
