@@ -19,8 +19,9 @@ def code_of(elf):
 
 
 def ptx_of(entry):
-    """The PTX of an entry, without the digests in the names of its kernels."""
-    return re.sub(rb"(convtgen_\w+?)_[0-9a-f]{16}", rb"\1", entry[entry.index(b".version") :])
+    """The PTX of an entry, without the digests in the names of its kernels, and without constants, which are in the code."""
+    text = re.sub(rb"(convtgen_\w+?)_[0-9a-f]{16}", rb"\1", entry[entry.index(b".version") :])
+    return re.sub(rb"(?m)^\.global [^\n]* _ZN\d+_INTERNAL_\w+ = \w+;\n", b"", text)
 
 
 def stored_code(folder, key):

@@ -266,15 +266,16 @@ Term fold_address(std::string_view op, Term a, Term b) {
     Term inner = std::move(offset.operands[0]);
     offset = std::move(inner);
   }
-  if (is_pointer(a) && is_value(b, 0) && a.type.kind == Type::Kind::kPointer) {
-    return a;
-  }
   Type type = is_pointer(a) ? a.type : b.type;
   if (type.kind == Type::Kind::kArray) {
     Type decayed;
     decayed.kind = Type::Kind::kPointer;
     decayed.element = type.element;
     type = decayed;
+  }
+  if (is_pointer(a) && is_value(b, 0)) {
+    a.type = std::move(type);
+    return a;
   }
   std::vector<Term> operands;
   operands.push_back(std::move(a));

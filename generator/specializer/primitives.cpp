@@ -7,6 +7,8 @@
 #include <charconv>
 #include <optional>
 
+#include "generator/specializer/print_layout.h"
+
 namespace convtgen {
 namespace {
 
@@ -117,9 +119,19 @@ std::string wgmma_text(const Wgmma& wgmma) {
       wgmma.a_in_registers ? "in registers"
                            : (wgmma.a_mn_major ? "M-major in shared memory" : "K-major in shared memory"),
       wgmma.b_mn_major ? "N-major" : "K-major");
-  text += fmt::format(
-      "__device__ __forceinline__ void {}(float (&d)[{}], {}, unsigned long long b,\n    int accumulate) {{\n",
-      wgmma_name(wgmma), count, wgmma.a_in_registers ? "const unsigned int (&a)[4]" : "unsigned long long a");
+  std::string line = fmt::format("__device__ __forceinline__ void {}(", wgmma_name(wgmma));
+  const std::size_t indent = line.size();
+  for (const std::string& parameter :
+       {fmt::format("float (&d)[{}], ", count),
+        std::string(wgmma.a_in_registers ? "const unsigned int (&a)[4], " : "unsigned long long a, "),
+        std::string("unsigned long long b, "), std::string("int accumulate) {")}) {
+    if (line.size() + parameter.size() > static_cast<std::size_t>(kColumns)) {
+      text += line.substr(0, line.size() - 1) + "\n";
+      line.assign(indent, ' ');
+    }
+    line += parameter;
+  }
+  text += line + "\n";
   text += fmt::format("  asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; ", b + 1);
   text += fmt::format("wgmma.mma_async.sync.aligned.{}.f32.{}.{} \"\n", shape, type, type);
   for (int first = 0; first < count; first += kOperandsPerLine) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "generator/specializer/kernel_source.h"
 #include "generator/specializer/primitives.h"
@@ -19,6 +20,17 @@ std::string only_there(const Target& target) {
       "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM{0}_ALL)\n"
       "#error \"for {1} alone: nvcc -gencode arch=compute_{0}a,code={1}, or NVRTC --gpu-architecture={1}\"",
       target.capability, target.architecture);
+}
+
+constexpr std::string_view kNotOnHost = "#ifndef CONVTGEN_HOST_DEVICE";
+
+/// The declaration of a primitive that is a function: its text from below its comment to its body.
+std::string prototype_of(const Primitive& primitive) {
+  std::string_view text = primitive.text;
+  while (text.starts_with("//")) {
+    text.remove_prefix(text.find('\n') + 1);
+  }
+  return std::string(text.substr(0, text.find(" {"))) + ";";
 }
 
 /// The words of a comment on lines of so many columns at most, each with its slashes.
@@ -314,7 +326,11 @@ class SourcePrinter {
   explicit SourcePrinter(const Output& output)
       : output_(output),
         main_file_(output.globals->program().name + ".cu"),
-        name_space_(output.versions.back().name + std::string(kNamespaceSuffix)) {}
+        name_space_(output.versions.back().name + std::string(kNamespaceSuffix)) {
+    for (const Version& version : output.versions) {
+      named_.merge(names_used(version));
+    }
+  }
 
   Text print(const std::string& head) {
     printer_.verbatim(head, 0);
@@ -322,12 +338,13 @@ class SourcePrinter {
     printer_.line("", 0);
     printer_.line(fmt::format("namespace {} {{", name_space_), 0);
     constants();  // with the map of shared memory: what a reader looks for first
-    primitives();
+    declare_primitives();
     for (const Version& version : output_.versions) {
       types_before(version.order);
       begin_item(version.order, false);
       printer_.function(version, line_of(version.function->place));
     }
+    define_primitives();
     printer_.line("", 0);
     printer_.line(fmt::format("}}  // namespace {}", name_space_), 0);
     for (const Version& version : output_.versions) {
@@ -346,11 +363,12 @@ class SourcePrinter {
     printer_.line(fmt::format("// ---- {} ----", title), 0);
   }
 
-  void primitives() {
+  /// The primitives that the functions below name, each in a line: what they are stands at the end.
+  void declare_primitives() {
     if (output_.primitives.empty()) {
       return;
     }
-    heading("Device primitives");
+    heading("Device primitives, defined at the end");
     printer_.line("", 0);
     const Target* only = nullptr;
     for (const Primitive& primitive : output_.primitives) {
@@ -360,11 +378,35 @@ class SourcePrinter {
       printer_.verbatim(only_there(*only), 0);
       printer_.line("#elif !defined(CONVTGEN_HOST_DEVICE)", 0);
     } else {
-      printer_.line("#ifndef CONVTGEN_HOST_DEVICE", 0);
+      printer_.line(kNotOnHost, 0);
     }
+    bool was_whole = true;
     for (const Primitive& primitive : output_.primitives) {
-      printer_.line("", 0);
-      printer_.verbatim(primitive.text, 0);
+      if (named_.contains(primitive.name)) {
+        if (was_whole || primitive.is_declaration) {
+          printer_.line("", 0);
+        }
+        printer_.verbatim(primitive.is_declaration ? primitive.text : prototype_of(primitive), 0);
+        was_whole = primitive.is_declaration;
+      }
+    }
+    printer_.line("", 0);
+    printer_.line("#endif", 0);
+  }
+
+  void define_primitives() {
+    const auto is_here = [&](const Primitive& each) { return !each.is_declaration || !named_.contains(each.name); };
+    if (std::ranges::none_of(output_.primitives, is_here)) {
+      return;
+    }
+    heading("Device primitives");
+    printer_.line("", 0);
+    printer_.line(kNotOnHost, 0);
+    for (const Primitive& primitive : output_.primitives) {
+      if (is_here(primitive)) {
+        printer_.line("", 0);
+        printer_.verbatim(primitive.text, 0);
+      }
     }
     printer_.line("", 0);
     printer_.line("#endif", 0);
@@ -437,6 +479,7 @@ class SourcePrinter {
   const Output& output_;
   const std::string main_file_;
   const std::string name_space_;
+  std::set<std::string> named_;  // by functions
   Printer printer_;
   std::size_t next_ = 0;  // of the types
   const Section* section_ = nullptr;

@@ -189,8 +189,8 @@ struct Text {
   std::vector<int> lines;
 };
 
-/// The whole source below `head`: the primitives that are used, the records, aliases and functions, the kernel. All in
-/// a namespace of the kernel's name, from which the kernels are made global names.
+/// The whole source below `head`: constants, declarations of primitives, the records, aliases and functions, the kernel,
+/// the primitives. All in a namespace of the kernel's name, from which the kernels are made global names.
 [[nodiscard]] Text print(const Output& output, const std::string& head);
 
 }  // namespace convtgen

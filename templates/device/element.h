@@ -88,10 +88,10 @@ __device__ inline void store_together(Parameters::Element* to, const float (&val
   }
 }
 
-// Stores adjacent elements from shared memory in one piece.
+// Stores adjacent elements from shared memory as one vector.
 //
 // They lie there as they will in memory.
-__device__ __forceinline__ void store_piece(Parameters::Element* to, const Parameters::Element* from) {
+__device__ __forceinline__ void store_staged_vector(Parameters::Element* to, const Parameters::Element* from) {
   constexpr int kPieceBytes = Parameters::store * static_cast<int>(sizeof(Parameters::Element));
   if constexpr (kPieceBytes == 16) {
     store_global_16(to, *reinterpret_cast<const uint4*>(from));

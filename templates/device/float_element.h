@@ -31,8 +31,8 @@ __device__ inline void store_together(Element* to, const float (&values)[Paramet
   }
 }
 
-// Stores adjacent elements from shared memory in one piece.
-__device__ inline void store_piece(Element* to, const Element* from) {
+// Stores adjacent elements from shared memory as one vector.
+__device__ inline void store_staged_vector(Element* to, const Element* from) {
   if constexpr (Parameters::store == 4) {
     store_global_16(to, *reinterpret_cast<const uint4*>(from));
   } else if constexpr (Parameters::store == 2) {

@@ -121,10 +121,6 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 // ---- Staging ----
 #include "device/stage_element.h"
 
-// Places that a block stages at once: three of each thread, since more would spill. Loops are unrolled by hand: what
-// the compiler does before an unrolled loop has places of its own, which registers keep from k-block to k-block.
-constexpr int kPlacesOfTurn = 3 * kThreads;
-
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
   Sum weights[P::block_k][kTapPlaces][kTileChannels];
@@ -147,36 +143,14 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* 
   const int iy = first_row + row;
   const int ix = first_column + column;
   const bool is_inside = (kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
-                         (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
+                         (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;  // else zero
   const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci)
                                          : x + ((static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix);
   stage_element(&stage.rows[channel][row][column], from, is_inside, x);
 }
 
-// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
-// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ x, int first_channel,
-                                           int first_row, const int first_column, const int in_d, const int in_h,
-                                           const int in_w) {
-  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kStagedRows * kStagedColumns;
-  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
-  if constexpr (kWhole > 0) {
-#pragma unroll 1
-    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
-#pragma unroll
-      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-        stage_pixel(stage, first + i, x, first_channel, first_row, first_column, in_d, in_h, in_w);
-      }
-    }
-  }
-#pragma unroll 1
-  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
-    stage_pixel(stage, i, x, first_channel, first_row, first_column, in_d, in_h, in_w);
-  }
-}
-
-// Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the
-// group ends. A thread finds a place of the image once for several channels.
+// Copies a k-block of input channels, with the halo, to shared memory asynchronously. A thread finds a place of the
+// image once for several channels.
 //
 // The arguments are those of stage_rows().
 __device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restrict__ x, int first_channel, int first_row,
@@ -210,31 +184,13 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const Element*
   const int k_block_channel = i / (kTaps * kTileChannels);
   const int ci = first_channel + k_block_channel;
   const int co = first_out + channel;
+  const bool is_there = (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut);  // else zero
   stage_element(&stage.weights[k_block_channel][tap][channel],
                 weight + depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps),
-                (kWholeKBlocks || ci < kGroupIn) && (kWholeTiles || co < kGroupOut), weight);
+                is_there, weight);
 }
 
-// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
-                                              const int first_out, const int kd) {
-  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kTileChannels * kTaps;
-  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
-  if constexpr (kWhole > 0) {
-#pragma unroll 1
-    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
-#pragma unroll
-      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-        stage_weight(stage, first + i, weight, first_channel, first_out, kd);
-      }
-    }
-  }
-#pragma unroll 1
-  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
-    stage_weight(stage, i, weight, first_channel, first_out, kd);
-  }
-}
+#include "scalar/staging.h"
 
 // The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no
 // common divisor.
@@ -331,6 +287,12 @@ __device__ __forceinline__ void stage_k_block(Stage& stage, const Element* __res
 // One thread's accumulators for one phase.
 using Accumulators = Sum[P::channels_per_thread][P::rows_per_thread][P::columns_per_thread];
 
+// What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.
+__device__ __forceinline__ const Sum* staged_input(const Sum (&rows)[kStagedRows][kPitch], int place, int row,
+                                                   int column) {
+  return &rows[0][0] + place + row * kPitch + column;
+}
+
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, const Sum* weights) {
 #pragma unroll
@@ -376,8 +338,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
 #include "device/epilogue.h"
 #include "device/store_vector.h"
 
-// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
-// channel, (oy, ox) the output of the first position.
+// Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first
+// position.
 __device__ __forceinline__ void store(const Accumulators& acc, Element* __restrict__ y,
                                       const Element* __restrict__ bias, int co, const int channels, int oy, int ox,
                                       const int out_d, const int out_h, const int out_w) {
@@ -406,9 +368,9 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
   }
 }
 
-// The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
-// stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
-// (oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.
+// Stores the outputs of one thread and row phase, all of whose column phases it has, adjacent ones as vectors. No
+// vector has outputs of two rows. `y` is the image, co the first channel, (oy, ox) the first output of the first
+// position. Images are aligned to vectors where the whole tensor is.
 __device__ __forceinline__ void store_runs(const Accumulators (&acc)[P::group_phases_w], Element* __restrict__ y,
                                            const Element* __restrict__ bias, int co, const int channels, int oy, int ox,
                                            const int out_d, const int out_h, const int out_w) {
@@ -540,10 +502,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                       const int tap = kh * P::kernel_w + kw;
                       if (phase_w / P::group_phases_w == g % kPhaseGroupsW) {
                         if (P::staged) {
-                          multiply_add(acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
-                                       &stage.rows[c][0][0] + place + (offset_h - kLeastOffsetH) * kPitch +
-                                           (offset_w - kLeastOffsetW),
-                                       &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
+                          multiply_add(
+                              acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],
+                              staged_input(stage.rows[c], place, offset_h - kLeastOffsetH, offset_w - kLeastOffsetW),
+                              &stage.weights[c][tap][channel]);  // tap ({kh}, {kw})
                         } else {
                           multiply_add_unstaged(
                               acc[phase_h % P::group_phases_h][phase_w % P::group_phases_w],

@@ -1,5 +1,5 @@
 (program direct
-  (digest "98d0bd3c08ac8434174e0383bee1d01c09e555b03f0ce9d5d56303960e923ebb")
+  (digest "b3b582feca24058c5c12744ec7bc9d6da31d7c6057f576530b6e5810d411d57f")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -295,16 +295,15 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct.cu")
-  (constant @126 int kPlacesOfTurn (* 3 kThreads))
-  (record @128 Stage
+  (record @124 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTapPlaces) P::block_k) weights))
-  (function @134 constexpr int channel_parts
+  (function @130 constexpr int channel_parts
     (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
     (argument int places)
     (argument int parts)
     (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
-  (function @139 device void stage_pixel
+  (function @135 device void stage_pixel
     (comment "One place of stage_rows().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -323,33 +322,13 @@
     (declare @7 (const int) ci (+ first_channel channel))
     (declare @8 (const int) iy (+ first_row row))
     (declare @9 (const int) ix (+ first_column column))
-    (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+    (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
+      (trail "else zero"))
     (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
     (do @14 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x)))
-  (function @158 device void stage_rows
-    (comment "Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.")
-    (comment "`x` is the first channel of the group in this image; channel, row and column are the first that are staged.")
-    (attributes "__forceinline__")
-    (argument (reference Stage) stage)
-    (argument (restrict (pointer (const Element))) x)
-    (argument int first_channel)
-    (argument int first_row)
-    (argument (const int) first_column)
-    (argument (const int) in_d)
-    (argument (const int) in_h)
-    (argument (const int) in_w)
-    (declare_constexpr @3 int kPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
-    (declare_constexpr @4 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (if_constexpr @5 (> kWhole 0)
-      (then
-        (for @7 (pragma "unroll 1") (declare @7 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-          (for @9 (pragma "unroll") (declare @9 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-            (do @10 (call stage_pixel stage (+ first i) x first_channel first_row first_column in_d in_h in_w))))))
-    (for @15 (pragma "unroll 1") (declare @15 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @16 (call stage_pixel stage i x first_channel first_row first_column in_d in_h in_w))))
-  (function @182 device void copy_rows
-    (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the")
-    (comment "group ends. A thread finds a place of the image once for several channels.")
+  (function @156 device void copy_rows
+    (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously. A thread finds a place of the")
+    (comment "image once for several channels.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
     (argument (restrict (pointer (const Element))) x)
@@ -373,7 +352,7 @@
       (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
         (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
         (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
-  (function @206 device void stage_weight
+  (function @180 device void stage_weight
     (comment "One place of stage_weights().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -387,36 +366,62 @@
     (declare @4 (const int) k_block_channel (/ i (* kTaps kTileChannels)))
     (declare @5 (const int) ci (+ first_channel k_block_channel))
     (declare @6 (const int) co (+ first_out channel))
-    (do @7 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight)))
-  (function @220 device void stage_weights
-    (comment "Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group")
-    (comment "ends. `weight` is the first input channel of the group.")
+    (declare @7 (const bool) is_there (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut)))
+      (trail "else zero"))
+    (do @8 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)) is_there weight)))
+  (file "scalar/staging.h")
+  (constant @8 int kPlacesOfTurn (* 3 kThreads))
+  (constant @9 int kRowPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
+  (constant @10 int kRowPlacesInTurns (* (/ kRowPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (constant @11 int kWeightPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
+  (constant @12 int kWeightPlacesInTurns (* (/ kWeightPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (function @16 device void stage_rows
+    (comment "Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of")
+    (comment "the group in this image; channel, row and column are the first that are staged.")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument (restrict (pointer (const Element))) image)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) depth)
+    (argument (const int) height)
+    (argument (const int) width)
+    (if_constexpr @3 (> kRowPlacesInTurns 0)
+      (then
+        (for @5 (pragma "unroll 1") (declare @5 int first (. threadIdx x)) (< first kRowPlacesInTurns) (+= first kPlacesOfTurn)
+          (for @7 (pragma "unroll") (declare @7 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @8 (call stage_pixel stage (+ first i) image first_channel first_row first_column depth height width))))))
+    (for @13 (pragma "unroll 1") (declare @13 int i (+ kRowPlacesInTurns (. threadIdx x))) (< i kRowPlaces) (+= i kThreads)
+      (do @14 (call stage_pixel stage i image first_channel first_row first_column depth height width))))
+  (function @36 device void stage_weights
+    (comment "Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel")
+    (comment "of the group.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
     (argument (restrict (pointer (const Element))) weight)
     (argument int first_channel)
-    (argument (const int) first_out)
+    (argument (const int) first_of_tile)
     (argument (const int) kd)
-    (declare_constexpr @2 int kPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
-    (declare_constexpr @3 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (if_constexpr @4 (> kWhole 0)
+    (if_constexpr @2 (> kWeightPlacesInTurns 0)
       (then
-        (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-          (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-            (do @9 (call stage_weight stage (+ first i) weight first_channel first_out kd))))))
-    (for @14 (pragma "unroll 1") (declare @14 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @15 (call stage_weight stage i weight first_channel first_out kd))))
-  (function @241 constexpr int inverse_modulo
+        (for @4 (pragma "unroll 1") (declare @4 int first (. threadIdx x)) (< first kWeightPlacesInTurns) (+= first kPlacesOfTurn)
+          (for @6 (pragma "unroll") (declare @6 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @7 (call stage_weight stage (+ first i) weight first_channel first_of_tile kd))))))
+    (for @12 (pragma "unroll 1") (declare @12 int i (+ kWeightPlacesInTurns (. threadIdx x))) (< i kWeightPlaces) (+= i kThreads)
+      (do @13 (call stage_weight stage i weight first_channel first_of_tile kd))))
+  (file "direct.cu")
+  (function @197 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @246 PhaseTaps
+  (record @202 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @250 device PhaseTaps taps_of_phase
+  (function @206 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -429,7 +434,7 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @262 device PhaseTaps taps_from
+  (function @218 device PhaseTaps taps_from
     (comment "The same of the phase of kernel row or column `first`.")
     (attributes "__forceinline__")
     (argument int first)
@@ -442,24 +447,24 @@
     (do @3 (= (. taps first) (? (< first phases) first kernel)))
     (do @4 (= (. taps offset) (call offset_of_tap first stride padding dilation)))
     (return @5 taps))
-  (function @269 device PhaseTaps rows_of_phase
+  (function @225 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesH P::kernel_h P::stride_h P::padding_h P::dilation_h) (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h))))
-  (function @273 device PhaseTaps columns_of_phase
+  (function @229 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesW P::kernel_w P::stride_w P::padding_w P::dilation_w) (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w))))
-  (function @279 device int output_phase_h
+  (function @235 device int output_phase_h
     (comment "The phase of the output that a grouped phase is.")
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_h P::padding_h P::dilation_h) phase)))
-  (function @282 device int output_phase_w
+  (function @238 device int output_phase_w
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_w P::padding_w P::dilation_w) phase)))
-  (function @289 device void stage_phase_weights
+  (function @245 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. {with phase_h: `phase_h` is the group's first row phase.}{with phase_w:  `phase_w` is its first column phase.} Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -480,7 +485,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @312 device void stage_k_block
+  (function @268 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -506,10 +511,18 @@
         (do @11 (call stage_weights stage weight first_channel first_out kd)))
       (else
         (do @13 (call stage_phase_weights stage weight first_channel first_out kd phase_h phase_w)))))
-  (section @329 "Products")
-  (alias @332 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @285 "Products")
+  (alias @288 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @335 device void multiply_add
+  (function @291 device (pointer (const Sum)) staged_input
+    (comment "What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.")
+    (attributes "__forceinline__")
+    (argument (reference (array (array (const Sum) kPitch) kStagedRows)) rows)
+    (argument int place)
+    (argument int row)
+    (argument int column)
+    (return @2 (+ (+ (+ (& (at (at rows 0) 0)) place) (* row kPitch)) column)))
+  (function @297 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -519,7 +532,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @350 device void multiply_add_unstaged
+  (function @312 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -542,7 +555,7 @@
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
                   (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (* (call weight_channel_step kTaps) (? P::weight_channels_last 1 P::kernel_d))))) (at (at (at acc channel) row) column))))))))))))
-  (section @375 "Epilogue")
+  (section @337 "Epilogue")
   (file "device/activation.h")
   (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
   (function @12 device P::Sum activate
@@ -655,9 +668,9 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
-  (function @381 device void store
-    (comment "The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first")
-    (comment "channel, (oy, ox) the output of the first position.")
+  (function @343 device void store
+    (comment "Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first")
+    (comment "position.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) y)
@@ -685,10 +698,10 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @412 device void store_runs
-    (comment "The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,")
-    (comment "stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,")
-    (comment "(oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.")
+  (function @374 device void store_runs
+    (comment "Stores the outputs of one thread and row phase, all of whose column phases it has, adjacent ones as vectors. No")
+    (comment "vector has outputs of two rows. `y` is the image, co the first channel, (oy, ox) the first output of the first")
+    (comment "position. Images are aligned to vectors where the whole tensor is.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::group_phases_w)) acc)
     (argument (restrict (pointer Element)) y)
@@ -720,8 +733,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @445 "Kernel")
-  (function @447 kernel void direct
+  (section @407 "Kernel")
+  (function @409 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -827,7 +840,7 @@
                                   (then
                                     (if @95 P::staged
                                       (then
-                                        (do @96 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ (+ (+ (& (at (at (at (. stage rows) c) 0) 0)) place) (* (- offset_h kLeastOffsetH) kPitch)) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) tap) channel)))
+                                        (do @96 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (call staged_input (at (. stage rows) c) place (- offset_h kLeastOffsetH) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) tap) channel)))
                                           (trail "tap ({kh}, {kw})")))
                                       (else
                                         (do @101 (call multiply_add_unstaged (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd tap kGroupOut P::kernel_d kTaps)) channels)

@@ -57,10 +57,6 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
 // ---- Staging ----
 
-// Places that a block stages at once: three of each thread, since more would spill. Loops are unrolled by hand: what
-// the compiler does before an unrolled loop has places of its own, which registers keep from k-block to k-block.
-constexpr int kPlacesOfTurn = 3 * kThreads;
-
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
   Sum weights[P::block_k][kTaps][kTileChannels];
@@ -89,29 +85,6 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* 
   stage.rows[channel][row][column] = value;
 }
 
-// Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
-// the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
-// are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const Element* __restrict__ grad_y, int first_channel,
-                                           int first_row, const int first_column, const int out_d, const int out_h,
-                                           const int out_w) {
-  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kStagedRows * kStagedColumns;
-  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
-  if constexpr (kWhole > 0) {
-#pragma unroll 1
-    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
-#pragma unroll
-      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-        stage_pixel(stage, first + i, grad_y, first_channel, first_row, first_column, out_d, out_h, out_w);
-      }
-    }
-  }
-#pragma unroll 1
-  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
-    stage_pixel(stage, i, grad_y, first_channel, first_row, first_column, out_d, out_h, out_w);
-  }
-}
-
 // One place of stage_weights().
 __device__ __forceinline__ void stage_weight(Stage& stage, int i, const Element* __restrict__ weight, int first_channel,
                                              const int first_in, const int kd) {
@@ -128,26 +101,7 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const Element*
   stage.weights[k_channel][tap][channel] = value;
 }
 
-// Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const Element* __restrict__ weight, int first_channel,
-                                              const int first_in, const int kd) {
-  constexpr int kPlaces = !P::staged ? 0 : P::block_k * kTileChannels * kTaps;
-  constexpr int kWhole = kPlaces / kPlacesOfTurn * kPlacesOfTurn;
-  if constexpr (kWhole > 0) {
-#pragma unroll 1
-    for (int first = threadIdx.x; first < kWhole; first += kPlacesOfTurn) {
-#pragma unroll
-      for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-        stage_weight(stage, first + i, weight, first_channel, first_in, kd);
-      }
-    }
-  }
-#pragma unroll 1
-  for (int i = kWhole + threadIdx.x; i < kPlaces; i += kThreads) {
-    stage_weight(stage, i, weight, first_channel, first_in, kd);
-  }
-}
+#include "scalar/staging.h"
 
 // ---- Products ----
 

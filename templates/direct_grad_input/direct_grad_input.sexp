@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "29eceb288c0d0f074d5aba6df8fa6d82be7c2132121e4e058f300c841e282e00")
+  (digest "0e1534f77a9e09b0abd83e2bcfefb452b05548ac61ca61e56b37597adbf6e7d7")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -212,11 +212,10 @@
             (return @6 value))))))
   (file "direct_grad_input.cu")
   (section @58 "Staging")
-  (constant @62 int kPlacesOfTurn (* 3 kThreads))
-  (record @64 Stage
+  (record @60 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::block_k) weights))
-  (function @70 device void stage_pixel
+  (function @66 device void stage_pixel
     (comment "One place of stage_rows().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -244,29 +243,7 @@
           (else
             (do @16 (= value (call widen (at grad_y (+ (* (+ (* (* (static_cast Offset co) out_d) out_h) oy) out_w) ox)))))))))
     (do @19 (= (at (at (at (. stage rows) channel) row) column) value)))
-  (function @95 device void stage_rows
-    (comment "Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or")
-    (comment "the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that")
-    (comment "are staged.")
-    (attributes "__forceinline__")
-    (argument (reference Stage) stage)
-    (argument (restrict (pointer (const Element))) grad_y)
-    (argument int first_channel)
-    (argument int first_row)
-    (argument (const int) first_column)
-    (argument (const int) out_d)
-    (argument (const int) out_h)
-    (argument (const int) out_w)
-    (declare_constexpr @3 int kPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
-    (declare_constexpr @4 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (if_constexpr @5 (> kWhole 0)
-      (then
-        (for @7 (pragma "unroll 1") (declare @7 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-          (for @9 (pragma "unroll") (declare @9 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-            (do @10 (call stage_pixel stage (+ first i) grad_y first_channel first_row first_column out_d out_h out_w))))))
-    (for @15 (pragma "unroll 1") (declare @15 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @16 (call stage_pixel stage i grad_y first_channel first_row first_column out_d out_h out_w))))
-  (function @116 device void stage_weight
+  (function @89 device void stage_weight
     (comment "One place of stage_weights().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -285,28 +262,52 @@
       (then
         (do @9 (= value (call widen (at weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)))))))
     (do @12 (= (at (at (at (. stage weights) k_channel) tap) channel) value)))
-  (function @133 device void stage_weights
-    (comment "Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group")
-    (comment "ends. `weight` is the first input channel of the group.")
+  (file "scalar/staging.h")
+  (constant @8 int kPlacesOfTurn (* 3 kThreads))
+  (constant @9 int kRowPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
+  (constant @10 int kRowPlacesInTurns (* (/ kRowPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (constant @11 int kWeightPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
+  (constant @12 int kWeightPlacesInTurns (* (/ kWeightPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (function @16 device void stage_rows
+    (comment "Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of")
+    (comment "the group in this image; channel, row and column are the first that are staged.")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument (restrict (pointer (const Element))) image)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) depth)
+    (argument (const int) height)
+    (argument (const int) width)
+    (if_constexpr @3 (> kRowPlacesInTurns 0)
+      (then
+        (for @5 (pragma "unroll 1") (declare @5 int first (. threadIdx x)) (< first kRowPlacesInTurns) (+= first kPlacesOfTurn)
+          (for @7 (pragma "unroll") (declare @7 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @8 (call stage_pixel stage (+ first i) image first_channel first_row first_column depth height width))))))
+    (for @13 (pragma "unroll 1") (declare @13 int i (+ kRowPlacesInTurns (. threadIdx x))) (< i kRowPlaces) (+= i kThreads)
+      (do @14 (call stage_pixel stage i image first_channel first_row first_column depth height width))))
+  (function @36 device void stage_weights
+    (comment "Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel")
+    (comment "of the group.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
     (argument (restrict (pointer (const Element))) weight)
     (argument int first_channel)
-    (argument (const int) first_in)
+    (argument (const int) first_of_tile)
     (argument (const int) kd)
-    (declare_constexpr @2 int kPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
-    (declare_constexpr @3 int kWhole (* (/ kPlaces kPlacesOfTurn) kPlacesOfTurn))
-    (if_constexpr @4 (> kWhole 0)
+    (if_constexpr @2 (> kWeightPlacesInTurns 0)
       (then
-        (for @6 (pragma "unroll 1") (declare @6 int first (. threadIdx x)) (< first kWhole) (+= first kPlacesOfTurn)
-          (for @8 (pragma "unroll") (declare @8 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
-            (do @9 (call stage_weight stage (+ first i) weight first_channel first_in kd))))))
-    (for @14 (pragma "unroll 1") (declare @14 int i (+ kWhole (. threadIdx x))) (< i kPlaces) (+= i kThreads)
-      (do @15 (call stage_weight stage i weight first_channel first_in kd))))
-  (section @152 "Products")
-  (alias @155 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+        (for @4 (pragma "unroll 1") (declare @4 int first (. threadIdx x)) (< first kWeightPlacesInTurns) (+= first kPlacesOfTurn)
+          (for @6 (pragma "unroll") (declare @6 int i 0) (< i kPlacesOfTurn) (+= i kThreads)
+            (do @7 (call stage_weight stage (+ first i) weight first_channel first_of_tile kd))))))
+    (for @12 (pragma "unroll 1") (declare @12 int i (+ kWeightPlacesInTurns (. threadIdx x))) (< i kWeightPlaces) (+= i kThreads)
+      (do @13 (call stage_weight stage i weight first_channel first_of_tile kd))))
+  (file "direct_grad_input.cu")
+  (section @106 "Products")
+  (alias @109 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators."))
-  (function @158 device void multiply_add
+  (function @112 device void multiply_add
     (comment "One tap: every stride-th element of a staged rectangle times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -316,7 +317,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at grad_y (+ (* row (* P::stride_h kPitch)) (* column P::stride_w))) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @174 device void multiply_add_unstaged
+  (function @128 device void multiply_add_unstaged
     (comment "One tap of one output channel whose rows are not staged: every read is checked against the image.")
     (comment "`grad_y` is the channel's first element, (oy, ox) what the tap reads for the thread's first position.")
     (attributes "__forceinline__")
@@ -339,8 +340,8 @@
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
                   (do @15 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (call depth_weight_offset (static_cast WeightIndex channel) 0 0 0 kGroupOut P::kernel_d kTaps))) (at (at (at acc channel) row) column))))))))))))
-  (section @200 "Epilogue")
-  (function @203 device void store
+  (section @154 "Epilogue")
+  (function @157 device void store
     (comment "Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -367,8 +368,8 @@
                       (do @15 (= (at grad_x (+ (+ (* (+ (* (static_cast Offset in_row) in_w) in_column) P::in_channels) ci) channel)) value)))
                     (else
                       (do @17 (= (at grad_x (+ (* (+ (* (* (static_cast Offset (+ ci channel)) in_d) in_h) in_row) in_w) in_column)) value))))))))))))
-  (section @229 "Kernel")
-  (function @231 kernel void direct_grad_input
+  (section @183 "Kernel")
+  (function @185 kernel void direct_grad_input
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) grad_y)
     (argument (restrict (pointer (const Element))) weight)

@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "3eebc91b73bbc29d8a8d804642072805b37b9f1ff1411423180bd4d300ba4838")
+  (digest "69c57aaa9e783ab8cbb86c9ee14a188fc56f419199391fe6b122bac683d46394")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -277,8 +277,8 @@
             (do @5 (call store_global_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
           (else
             (do @7 (= (* to) (at values 0))))))))
-  (function @35 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @35 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "inline")
     (argument (pointer Element) to)
     (argument (pointer (const Element)) from)
@@ -1002,7 +1002,7 @@
   (static_assert @31 (== (% kSplitters kLineThreads) 0) "a line's threads are all there")
   (constant @33 int kVectorValues (? P::channels_last 4 (* 2 kVectorWidth)))
   (alias @35 Vector (array float kVectorValues)
-    (comment "A thread's vector: adjacent positions of two channels; with channels last, four channels of a position."))
+    (comment "The values that a thread scans and splits together."))
   (function @38 constexpr int place_of_vector
     (comment "Where the thread's i-th vector begins, relative to its first one.")
     (argument int i)
@@ -1126,7 +1126,7 @@
     (argument int i)
     (return @1 (+ first (* i (? kByImages (/ kProducers 32) 1)))))
   (function @194 device void process_stage
-    (comment "Processes the oldest stage: scans it for finite maxima, splits it unless consumers do, and releases it to them.")
+    (comment "Processes the oldest stage, whose copies have landed or are waited for, and releases it to the consumers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
     (argument (pointer "unsigned long long") full)

@@ -31,7 +31,7 @@ constexpr int kVectors = ceil_div(kLines, kLinesAtOnce) * kTurns;
 static_assert(kSplitters % kLineThreads == 0, "a line's threads are all there");
 
 constexpr int kVectorValues = P::channels_last ? 4 : 2 * kVectorWidth;
-// A thread's vector: adjacent positions of two channels; with channels last, four channels of a position.
+// The values that a thread scans and splits together.
 using Vector = float[kVectorValues];
 
 // Where the thread's i-th vector begins, relative to its first one.
@@ -188,7 +188,7 @@ __device__ inline int number_of(int first, int i) {
   return first + i * (kByImages ? kProducers / 32 : 1);
 }
 
-// Processes the oldest stage: scans it for finite maxima, splits it unless consumers do, and releases it to them.
+// Processes the oldest stage, whose copies have landed or are waited for, and releases it to the consumers.
 //
 // Where there is an infinity, finite values are scanned again.
 __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,

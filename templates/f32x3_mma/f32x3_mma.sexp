@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "17b34bfd8d4d225ba0a646a1b4ec27874ee82b1dea8d304d7f15df7a0a3ebc68")
+  (digest "c28bc02358caffa57b075589b61ffdc31376ec001321f0277a571d55ab70f555")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -259,8 +259,8 @@
             (do @5 (call store_global_8 to (call make_uint2 (call __float_as_uint (at values 0)) (call __float_as_uint (at values 1))))))
           (else
             (do @7 (= (* to) (at values 0))))))))
-  (function @35 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @35 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "inline")
     (argument (pointer Element) to)
     (argument (pointer (const Element)) from)
@@ -1346,7 +1346,7 @@
                   (then
                     (do @31 (= (* to) (at elements i))))
                   (else
-                    (do @33 (call store_piece to (+ from (* (call stored_channel (* i kAtOnce)) kChannelPitch))))))))))))
+                    (do @33 (call store_staged_vector to (+ from (* (call stored_channel (* i kAtOnce)) kChannelPitch))))))))))))
     (for @40 (pragma "unroll") (declare @40 int i 0) (< i (call ceil_div kSingles 32)) (++ i)
       (declare @41 (const int) index (+ lane (* 32 i)))
       (declare @42 (const int) single (% index P::store))

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "1da4ad93ce57417cc2dcb14b7729b9453d0fa74dde09ba6f19fa0ebacabf1cc8")
+  (digest "433be3f794e52cab73fae3da9104bcbc1578bec68a4577443514a1f09922bedd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -341,8 +341,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "4cd3bd8e83148d2050ac229c7b6316734c07d6f3e93f7692d304ac3691665f3e")
+  (digest "d2e8558e01ff9f561b35a88d084c575f4cf838d58e0840df94df059a6a2456bc")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -280,8 +280,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

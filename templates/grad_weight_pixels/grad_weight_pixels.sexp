@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "503054d847c99599b2fa40d79683c5f6d5462077c114ad10ca3c239556a55fcb")
+  (digest "c7bb30202dd2535ef7412367c0818bba145f3d381b242dcfc27fe65fdc18804b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -341,8 +341,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

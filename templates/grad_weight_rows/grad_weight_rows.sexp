@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "b35e005a06cd068d5c9876f83efd709a7eee3989b3b7182fa4643cd7ff045182")
+  (digest "bb51108684dfc416b1f584ca812aebdaaf130f60ef1bec89e35748137ac0bb86")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -272,8 +272,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)
@@ -1127,7 +1127,7 @@
     (argument (const int) in_h)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (if @4 (|| (== kWindowBatches 0) (< batch_index kInputBatches))
+    (if @4 (|| (== kWindowBatches 0) (&& (> kInputBatches 0) (< batch_index kInputBatches)))
       (then
         (do @5 (call load_input words x source tile batch_index thread in_h)))
       (else
@@ -1139,7 +1139,7 @@
     (argument (reference (const Words)) words)
     (argument int batch_index)
     (argument int thread)
-    (if @1 (|| (== kWindowBatches 0) (< batch_index kInputBatches))
+    (if @1 (|| (== kWindowBatches 0) (&& (> kInputBatches 0) (< batch_index kInputBatches)))
       (then
         (do @2 (call store_input stage words batch_index thread)))
       (else

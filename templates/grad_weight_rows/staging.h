@@ -172,7 +172,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
                                            const Element* __restrict__ grad_y, const Source& source, const Tile& tile,
                                            int batch_index, int thread, const int in_h, const int out_h,
                                            const int out_w) {
-  if (kWindowBatches == 0 || batch_index < kInputBatches) {
+  if (kWindowBatches == 0 || (kInputBatches > 0 && batch_index < kInputBatches)) {
     load_input(words, x, source, tile, batch_index, thread, in_h);
   } else {
     load_window(words, grad_y, source, tile, batch_index - kInputBatches, thread, out_h, out_w);
@@ -181,7 +181,7 @@ __device__ __forceinline__ void load_batch(Words& words, const Element* __restri
 
 // Writes a batch to its stage.
 __device__ __forceinline__ void store_batch(unsigned char* stage, const Words& words, int batch_index, int thread) {
-  if (kWindowBatches == 0 || batch_index < kInputBatches) {
+  if (kWindowBatches == 0 || (kInputBatches > 0 && batch_index < kInputBatches)) {
     store_input(stage, words, batch_index, thread);
   } else {
     store_window(stage + kInputBytes, words, batch_index - kInputBatches, thread);

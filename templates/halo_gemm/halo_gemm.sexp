@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "db95442714ad941c1d71b5baac6da18a11d87113afdb66655ef8aa51019792d3")
+  (digest "619ced8ca291d913ed698ade691a530ba82f32facafb4416d49658a83627911e")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -361,8 +361,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

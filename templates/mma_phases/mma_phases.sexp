@@ -1,5 +1,5 @@
 (program mma_phases
-  (digest "be0a6d10a849eab1ac3e9f0f04fd99cde9be5d05e16445620ff77fbb4bfbe6d2")
+  (digest "6df470a47d266200ce4354630f115de28861bc28c75b3ec1ca93df28a00466c8")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -298,8 +298,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

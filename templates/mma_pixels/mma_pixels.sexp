@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "4faae429c9e8778fa64432dfb0a52f8e1f23f5c1367598918fda87ee696b58a2")
+  (digest "675baa058776777c9a4fac0be4094b36b2c01cb9f41dcff0678bdd20076cc0ed")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -411,8 +411,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

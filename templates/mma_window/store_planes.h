@@ -2,7 +2,7 @@
 // as rows, and stores these by vectors, whatever outputs its lanes have.
 // Needs: acc_of(), Accumulators, columns_to(), Element, first_column(), first_row(), kAlongRow, kBytes, kChannelPitch,
 //   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPut, kShift, kTurnChannels, kVolume,
-//   kWarpChannels, narrow(), P, rows_to(), smaller(), store_piece(), word_of()
+//   kWarpChannels, narrow(), P, rows_to(), smaller(), store_staged_vector(), word_of()
 #pragma once
 
 #include "device/epilogue.h"
@@ -159,7 +159,7 @@ __device__ __forceinline__ void store_turn(Element* __restrict__ y, const Elemen
           if constexpr (kReadsAhead) {
             *to = elements[i];
           } else {
-            store_piece(to, from + stored_channel(i * kAtOnce) * kChannelPitch);
+            store_staged_vector(to, from + stored_channel(i * kAtOnce) * kChannelPitch);
           }
         }
       }

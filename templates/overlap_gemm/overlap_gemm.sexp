@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "349f046f34d82cf93acd99446000e6c33643738e91e5f672cea081784858beca")
+  (digest "663fb6d0e271958b5fede111f27cc0602e1c2945efb34b86cb7f0358cfc2121c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -306,8 +306,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "df29c5cb6221f7329d3880a2730dac9bfedb2a5e42c5a8bd84b9206d13734a53")
+  (digest "47a3c1624d7c01953e2fbcc0d2766938197638a6834f8a20acfdc4b45883f931")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -271,8 +271,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "aba2f73867c176bcefaed175e79fdc9e1dfbd80efee7ad8b68ea09beaa9743fb")
+  (digest "b3040b74ed10d447ff4728d73a95711987d91adf556e46331cc715b231b25ca4")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -244,8 +244,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

@@ -91,8 +91,8 @@ constexpr int kBarrierOffset = kEpilogueOffset + 2 * kWarpgroupEpilogueBytes;   
 constexpr int kSharedBytes = kBarrierOffset + (2 * P::stages + 1) * 8;
 constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kWeightBytes;  // of the layer
 
-constexpr int kAlignment = 16;                  // of x and y, in bytes
-constexpr int kPieces = kStrip / 2 / P::store;  // that a warpgroup stores of a channel
+constexpr int kAlignment = 16;                     // of x and y, in bytes
+constexpr int kRowStores = kStrip / 2 / P::store;  // of a channel, stored by a warpgroup
 
 // A thread's positions, with the halo of their row: whole vectors (pairs of pixels with channels last). It
 // uses their words from the first one on.
@@ -382,12 +382,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         P::channels_last ? first * P::in_channels + quarter * kVector : quarter * (4 / kBytes) * kChannelPitch + column;
     const int turn = kCrossed && lane / 4 % 2 == 1 ? -P::in_channels : P::in_channels;  // to its pair's other pixel
     const int co = n_tile * P::block_n + quarter * kAdjacentChannels;
-    const int member = threadIdx.x % 128;  // what it stores: its own outputs, or a piece of a warpgroup's
-    const int stored = P::staged_epilogue ? warp / 4 * (kStrip / 2) + member % kPieces * P::store : column;
-    const int stored_channel = P::staged_epilogue ? n_tile * P::block_n + member / kPieces : co;
+    const int member = threadIdx.x % 128;  // the thread's number in its warpgroup
+    const int stored = P::staged_epilogue ? warp / 4 * (kStrip / 2) + member % kRowStores * P::store : column;
+    const int stored_channel = P::staged_epilogue ? n_tile * P::block_n + member / kRowStores : co;
     Element* staged = reinterpret_cast<Element*>(shared + kEpilogueOffset + warp / 4 * kWarpgroupEpilogueBytes);
     Element* put = staged + quarter * 2 * kOutPitch + (column - warp / 4 * (kStrip / 2));
-    const Element* take = staged + member / kPieces * kOutPitch + member % kPieces * P::store;
+    const Element* take = staged + member / kRowStores * kOutPitch + member % kRowStores * P::store;
     Accumulators acc[kMTiles] = {};
     mbarrier_wait(resident, 0);
     for (int index = first_tile; index < tiles; index += next_tile) {
@@ -396,7 +396,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int ox = P::flat ? (tile.column + stored) % kImagePitch : tile.column + stored;
       const int left = image < batch ? out_w - ox : 0;
       const int channels_left =
-          left > 0 ? min(P::block_n, P::out_channels - n_tile * P::block_n) - member / kPieces : 0;
+          left > 0 ? min(P::block_n, P::out_channels - n_tile * P::block_n) - member / kRowStores : 0;
       Element* to = P::channels_last
                         ? y + (static_cast<long long>(image) * out_h * out_w + ox) * P::out_channels + stored_channel
                         : y + (static_cast<long long>(image) * P::out_channels + stored_channel) * out_h * out_w + ox;

@@ -87,11 +87,11 @@ __device__ __forceinline__ void put_row(const Accumulators (&acc)[kMTiles], Elem
 // there on.
 __device__ __forceinline__ void take_row(const Element* from, Element* __restrict__ to, int left, const int out_h,
                                          const int out_w) {
-  constexpr int kStep = 128 / kPieces;
+  constexpr int kStep = 128 / kRowStores;
 #pragma unroll
   for (int channel = 0; channel < P::block_n; channel += kStep) {
     if (channel < left) {
-      store_piece(to + channel * static_cast<long long>(out_h) * out_w, from + channel * kOutPitch);
+      store_staged_vector(to + channel * static_cast<long long>(out_h) * out_w, from + channel * kOutPitch);
     }
   }
 }

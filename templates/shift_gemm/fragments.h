@@ -91,7 +91,6 @@ constexpr int kLoads = loads_of_row();
 // Whether some tap reads the fragment of this loaded column.
 __host__ __device__ constexpr bool is_operand(int column) {
   bool used = false;
-  CONVTGEN_UNROLL
   for (int kw = 0; kw < P::kernel_w; kw += kFusedPhases) {
     for (int tile = 0; tile < kMTiles; ++tile) {
       used = used || column == 2 * tile + fragment_of_tap(kw);

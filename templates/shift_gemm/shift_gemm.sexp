@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "b3e4c4e86a5c10e20c12076d745a279c92e0861424e943996c059146e19a96b9")
+  (digest "3c07692edebd877ce23d9698e12bb17ca89d2a0f036c1148188b6c1dc3202cf0")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -275,8 +275,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)
@@ -1158,11 +1158,11 @@
     (comment "Whether some tap reads the fragment of this loaded column.")
     (argument int column)
     (declare @1 bool used false)
-    (for @3 unrolled (declare @3 int kw 0) (< kw P::kernel_w) (+= kw kFusedPhases)
-      (for @4 plain (declare @4 int tile 0) (< tile kMTiles) (++ tile)
-        (do @5 (= used (|| used (== column (+ (* 2 tile) (call fragment_of_tap kw))))))))
-    (return @8 used))
-  (function @104 device void interleave
+    (for @2 plain (declare @2 int kw 0) (< kw P::kernel_w) (+= kw kFusedPhases)
+      (for @3 plain (declare @3 int tile 0) (< tile kMTiles) (++ tile)
+        (do @4 (= used (|| used (== column (+ (* 2 tile) (call fragment_of_tap kw))))))))
+    (return @7 used))
+  (function @103 device void interleave
     (comment "Two words, of two positions, of two channels' elements: those of `low` and those of `high`.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned int") words)
@@ -1170,8 +1170,8 @@
     (argument "unsigned int" high)
     (do @1 (= (at words 0) (| (& low 0xffffu) (<< high 16))))
     (do @2 (= (at words 1) (| (>> low 16) (& high 0xffff0000u)))))
-  (constant @110 bool kKeptByStores (&& (&& (> kOwnKBlocks 1) (! P::channels_last)) (!= P::type kWgmmaTf32)))
-  (function @126 device void load_fragments
+  (constant @109 bool kKeptByStores (&& (&& (> kOwnKBlocks 1) (! P::channels_last)) (!= P::type kWgmmaTf32)))
+  (function @125 device void load_fragments
     (comment "Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its")
     (comment "first channel.")
     (attributes "__forceinline__")
@@ -1262,7 +1262,7 @@
             (if @74 (&& (&& (> kOwnKBlocks 1) (|| (! kSharesFragments) (call is_operand i))) (|| (! kKeptByStores) (&& last (== (% j 2) 1))))
               (then
                 (do @75 (call wgmma_pin_operand (at (at fragments i) j))))))))))
-  (function @209 device void keep_fragments
+  (function @208 device void keep_fragments
     (comment "After a k-block's first wait, for the products of the k-block before: reads the fragments of these products.")
     (attributes "__forceinline__")
     (argument (reference (const Fragments)) fragments)
@@ -1614,7 +1614,7 @@
               (for @21 (pragma "unroll") (declare @21 int further 0) (< further kWarpOutputs) (+= further (* 32 P::store))
                 (if @22 (&& (&& (&& (|| (>= (* kChannels kVectors) 32) (< own kChannels)) (|| (== (% P::out_channels P::block_n) 0) (< (+ (+ (+ co first) channel) own) P::out_channels))) (|| (|| (== (% kWarpOutputs (* 32 P::store)) 0) (> kChannels 1)) (< (+ place further) kWarpOutputs))) (< (+ ox further) out_w))
                   (then
-                    (do @26 (call store_piece (+ (+ (+ y (* (+ (* (static_cast "long long" (+ (+ (+ co first) channel) own)) out_h) oy) out_w)) ox) further) (+ (+ (+ staged (* (+ channel own) kOutPitch)) place) further))))))))))))
+                    (do @26 (call store_staged_vector (+ (+ (+ y (* (+ (* (static_cast "long long" (+ (+ (+ co first) channel) own)) out_h) oy) out_w)) ox) further) (+ (+ (+ staged (* (+ channel own) kOutPitch)) place) further))))))))))))
   (file "shift_gemm.cu")
   (section @44 "Kernel")
   (constant @46 int kFullArrivals (? kByRows kRowArrivals (? P::bulk (/ kProducers 32) kProducers)))

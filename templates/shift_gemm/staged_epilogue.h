@@ -65,8 +65,9 @@ __device__ __forceinline__ void store_staged(const Accumulators& acc, Element* s
                 (P::out_channels % P::block_n == 0 || co + first + channel + own < P::out_channels) &&
                 (kWarpOutputs % (32 * P::store) == 0 || kChannels > 1 || place + further < kWarpOutputs) &&
                 ox + further < out_w) {
-              store_piece(y + (static_cast<long long>(co + first + channel + own) * out_h + oy) * out_w + ox + further,
-                          staged + (channel + own) * kOutPitch + place + further);
+              store_staged_vector(
+                  y + (static_cast<long long>(co + first + channel + own) * out_h + oy) * out_w + ox + further,
+                  staged + (channel + own) * kOutPitch + place + further);
             }
           }
         }

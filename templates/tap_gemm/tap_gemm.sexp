@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "0a4e6a62c43f861449c2c92ec81563be3d63637a91e550872833ff86c303477b")
+  (digest "c03cdd92aeb3ff8b387c0a40fbc6768ac97bab01c22d43d2ff14f5b3d1a45df0")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -285,8 +285,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)

@@ -31,10 +31,10 @@ constexpr int kTogether = sizeof(Sum) == 4 && P::channels_per_thread % 4 == 0 ? 
 constexpr int kRun = P::kernel_w * P::channels_per_thread;
 constexpr int kRunPitch = P::lanes_of_channels ? kRun : ceil_div(kRun, 4) * 4;
 constexpr int kRunRead = P::taps_w * P::channels_per_thread;
-constexpr int kRead =
-    kTogether == 4 || (!P::lanes_of_channels && sizeof(Sum) == 4 && (kTapTiles == 1 || kRunRead % 4 == 0))
-        ? 4
-        : 1;  // that are read at once
+constexpr int kRead = kTogether == 4 || (!P::lanes_of_channels && sizeof(Sum) == 4 && kRunRead >= 4 &&
+                                         (kTapTiles == 1 || kRunRead % 4 == 0))
+                          ? 4
+                          : 1;  // that are read at once
 constexpr long long kSharedWeights = static_cast<long long>(P::threads_c) * kGroupOut * P::kernel_h * kRunPitch;
 constexpr long long kSharedBytes = sizeof(Sum) * ((kSharedWeights + 3) / 4 * 4);
 

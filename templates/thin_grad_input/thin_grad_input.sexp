@@ -1,5 +1,5 @@
 (program thin_grad_input
-  (digest "b6d154323213cafc86e40caea50643d30889bff792a296ad67a63a41c0dc7066")
+  (digest "ba1eed6cbebe7855a565968867d29ebbba3d01344fed1beaa30778fc3600f099")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -319,7 +319,7 @@
   (constant @31 int kRun (* P::kernel_w P::channels_per_thread))
   (constant @32 int kRunPitch (? P::lanes_of_channels kRun (* (call ceil_div kRun 4) 4)))
   (constant @33 int kRunRead (* P::taps_w P::channels_per_thread))
-  (constant @34 int kRead (? (|| (== kTogether 4) (&& (&& (! P::lanes_of_channels) (== (sizeof Sum) 4)) (|| (== kTapTiles 1) (== (% kRunRead 4) 0)))) 4 1) (trail "that are read at once"))
+  (constant @34 int kRead (? (|| (== kTogether 4) (&& (&& (&& (! P::lanes_of_channels) (== (sizeof Sum) 4)) (>= kRunRead 4)) (|| (== kTapTiles 1) (== (% kRunRead 4) 0)))) 4 1) (trail "that are read at once"))
   (constant @38 "long long" kSharedWeights (* (* (* (static_cast "long long" P::threads_c) kGroupOut) P::kernel_h) kRunPitch))
   (constant @39 "long long" kSharedBytes (* (sizeof Sum) (* (/ (+ kSharedWeights 3) 4) 4)))
   (constant @42 int kStored (? P::channels_last P::channels_per_thread P::columns_per_thread))

@@ -15,6 +15,7 @@ sys.path.insert(0, SUITE)
 from convtgen_api import Library
 from layer import Layer, layers_in, names_in, with_mode, with_weights
 from machine_code import code_of, stored_code
+from same_code import verdict
 
 REST = "; dtype f32; compute f32; layout nchw"
 FORMS = [
@@ -134,11 +135,31 @@ class MachineCodeTest(unittest.TestCase):
             with self.assertRaisesRegex(FileNotFoundError, "no entry d4"):
                 stored_code(folder, "d4")
 
-    def test_ptx_is_equal_whatever_the_digests_of_its_kernels(self):
+    def test_two_versions_are_compared_by_source_then_ptx_then_code(self):
+        class Fake:
+            """A version that makes this source, PTX and code."""
+
+            def __init__(self, source, ptx, elf):
+                self.made = {"ptx": ptx, "cubin": elf}
+                self.source = lambda case: source
+
+            def compiled(self, case, kind):
+                return self.made[kind]
+
+        with tempfile.TemporaryDirectory() as folder:
+            elf = self.compiled(folder, "int f(int a) { return a + 1; }")
+            other = self.compiled(folder, "int f(int a) { return a + 2; }")
+        before = Fake("a", b".version 1", elf)
+        for after, expected in ((Fake("a", b"", b""), "source"), (Fake("b", b".version 1", b""), "PTX"),
+                                (Fake("b", b".version 2", elf), "machine code"), (Fake("b", b".version 2", other), "")):
+            self.assertEqual(verdict((before, after), None), expected)
+
+    def test_ptx_is_equal_whatever_the_digests_and_constants_of_its_kernels(self):
         with tempfile.TemporaryDirectory() as folder:
             for key, digest, body in ("a", "0" * 16, "ret"), ("b", "f" * 16, "ret"), ("c", "0" * 16, "trap"):
                 with open(os.path.join(folder, f"1-{key * 16}.entry"), "w", encoding="utf-8") as file:
-                    file.write(f"{key}.version 8.0\n.entry convtgen_direct_forward_{digest}_pack() {{ {body}; }}")
+                    constant = f".global .align 4 .u32 _ZN39_INTERNAL_{digest}_9_kernel_cu_8632d1b110kPitchE = 7{key};\n"
+                    file.write(f"{key}.version 8.0\n{constant}.entry convtgen_direct_forward_{digest}_pack() {{ {body}; }}")
             one, renamed, other = (stored_code(folder, key * 64) for key in "abc")
         self.assertEqual(one, renamed)
         self.assertNotEqual(one, other)

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tests/end_to_end/own_code.h"
+
 namespace convtgen::testing {
 namespace {
 
@@ -72,15 +74,17 @@ std::vector<Mutant> without_bound_checks(const std::string& text) {
 }
 
 Broken broken(const std::string& text, bool bound_checks, const volatile int* chosen) {
-  // The guarded block's primitives have conditions of their own, which are no bound checks.
+  // Primitives have conditions of their own, which are no bound checks; the host device has its own primitives.
   const std::size_t guard = text.find("#endif");
   const std::size_t kernels = guard == std::string::npos ? 0 : text.find('\n', guard) + 1;
-  const std::string body = text.substr(kernels);
+  const std::size_t end = std::max(end_of_own_code(text), kernels);
+  const std::string body = text.substr(kernels, end - kernels);
   std::vector<Mutant> mutants = mutants_of(body);
   if (bound_checks) {
     std::ranges::move(without_bound_checks(body), std::back_inserter(mutants));
   }
-  return {text.substr(0, kernels) + choosing_function(chosen) + "\n" + switched(body, mutants), std::move(mutants)};
+  return {text.substr(0, kernels) + choosing_function(chosen) + "\n" + switched(body, mutants) + text.substr(end),
+          std::move(mutants)};
 }
 
 std::string judge(HostDevice& device, const Layer& layer, LoadedLayer& loaded, const InputSizes& sizes,

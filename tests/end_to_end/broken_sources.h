@@ -20,8 +20,8 @@ struct Broken {
   std::string text;
   std::vector<Mutant> mutants;
 };
-/// With the mutants of mutants_of(), and the same if `bound_checks`, below the device primitives; lines are counted
-/// from there. `*chosen` outlives the kernel.
+/// With the mutants of mutants_of(), and the same if `bound_checks`, between the declarations of device primitives and
+/// these; lines are counted from there. `*chosen` outlives the kernel.
 [[nodiscard]] Broken broken(const std::string& text, bool bound_checks, const volatile int* chosen);
 
 /// Runs a kernel with this seed; empty where its results are those of the reference, else what was wrong. `blocks` is

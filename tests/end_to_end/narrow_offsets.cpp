@@ -7,6 +7,7 @@
 #include <iterator>
 #include <regex>
 
+#include "tests/end_to_end/own_code.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {
@@ -34,8 +35,9 @@ std::size_t after_packing(const KernelSource& source) {
 void NarrowOffsets::add(const std::string& layer, const KernelSource& source, std::size_t begin, Judge judge) {
   static const std::regex wide(R"(static_cast<long long>\([^()]*\)|\* \d+ll\b|\b\d+ll \*|const long long \w+)");
   const std::string& text = source.text;
-  for (std::sregex_iterator found(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), wide), none;
-       found != none; ++found) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(end_of_own_code(text));
+  for (std::sregex_iterator found(text.begin() + static_cast<std::ptrdiff_t>(begin), end, wide), none; found != none;
+       ++found) {
     const auto at = begin + static_cast<std::size_t>(found->position());
     const std::string what = found->str();
     // The same in all sources of a template.

@@ -7,6 +7,7 @@
 #include <regex>
 #include <span>
 
+#include "tests/end_to_end/own_code.h"
 #include "tests/primitives/mutants.h"
 
 namespace convtgen::testing {
@@ -123,14 +124,14 @@ constexpr Change kChannelScales[] = {
     {"factors that are no floats", R"(x \* factors_of\(e\)\.x \* factors_of\(e\)\.y)",
      "(MUTANT ? x * power_of_two(e) : $&)"},
     // Low parts, and the end.
-    {"low parts of x forgotten", R"(wgmma_\w*\(low\[[^;]*low_input, 1\);)", "if (!MUTANT) $&"},
-    {"low parts of grad_y forgotten", R"(wgmma_\w*\(low\[[^;]*high_input, 1\);)", "if (!MUTANT) $&"},
-    {"low parts of x forgotten by warps", R"(multiply_add\(acc\[1\]\[[^;]*, high\);)", "if (!MUTANT) $&"},
-    {"low parts of grad_y forgotten by warps", R"(multiply_add\(acc\[1\]\[[^;]*, low\);)", "if (!MUTANT) $&"},
+    {"low parts of x forgotten", R"(wgmma_\w*\(low\b[^;]*low_input, 1\);)", "if (!MUTANT) $&"},
+    {"low parts of grad_y forgotten", R"(wgmma_\w*\(low\b[^;]*high_input, 1\);)", "if (!MUTANT) $&"},
+    {"low parts of x forgotten by warps", R"((multiply_add|mma_k\w+)\(acc\[1\][^;]*, high\);)", "if (!MUTANT) $&"},
+    {"low parts of grad_y forgotten by warps", R"((multiply_add|mma_k\w+)\(acc\[1\][^;]*, low\);)", "if (!MUTANT) $&"},
     {"low parts not added", R"(fmaf\(low, 0\.00048828125f, total\))", "(MUTANT ? total : $&)"},
     {"low parts of half their size", R"(0\.00048828125f(?=, total))", "(MUTANT ? 0.000244140625f : $&)"},
     {"low parts of infinities", R"(is_finite\(total\) \?)", "MUTANT || $&"},
-    {"accumulators go on after a promotion", R"(high\[\w+\]\[i \+ k\] = 0;)", "if (!MUTANT) $&"},
+    {"accumulators go on after a promotion", R"(high(\[\w+\])?\[i \+ k\] = 0;)", "if (!MUTANT) $&"},
     {"accumulators of warps go on after a promotion", R"(acc_at\(high, i\) = 0;)", "if (!MUTANT) $&"},
     {"the last high parts forgotten", R"(promote_high\([^;{]*\);(?=\s*promote_low\())", "if (!MUTANT) $&"},
     {"the last low parts forgotten", R"((promote_high\([^;{]*\);\s*)(promote_low\([^;{]*\);))", "$1 if (!MUTANT) $2"},
@@ -146,11 +147,12 @@ constexpr Change kGradientRounding[] = {
 };
 
 Switched switched(const std::string& text, std::span<const Change> changes, const volatile int* chosen) {
-  // What stands before is the device primitives.
+  // Device primitives are declared before, and defined after.
   const std::size_t guard = text.find("#endif");
   const std::size_t begin = guard == std::string::npos ? 0 : text.find('\n', guard) + 1;
   Switched result;
-  std::string body = text.substr(begin);
+  const std::size_t end = std::max(end_of_own_code(text), begin);
+  std::string body = text.substr(begin, end - begin);
   for (const auto& [name, pattern, replacement, needs] : changes) {
     std::string mutated = std::regex_replace(body, std::regex(pattern), replacement);
     if (mutated != body && body.contains(needs)) {
@@ -158,7 +160,7 @@ Switched switched(const std::string& text, std::span<const Change> changes, cons
       body = std::regex_replace(mutated, std::regex("MUTANT"), fmt::format("is_mutant({})", result.names.size()));
     }
   }
-  result.text = text.substr(0, begin) + choosing_function(chosen) + "\n" + body;
+  result.text = text.substr(0, begin) + choosing_function(chosen) + "\n" + body + text.substr(end);
   return result;
 }
 

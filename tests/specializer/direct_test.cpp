@@ -142,7 +142,7 @@ TEST_P(Direct, WritesOutEveryTap) {
 // Every parameter of every function, the kernel's among them, is named in its body.
 TEST_P(Direct, HasNoUnusedParameter) {
   const std::string text = source_of(GetParam()).text;
-  const std::regex head(R"((?:__forceinline__|__launch_bounds__)[^{;]*?\w+\(([^{]*)\) \{\n([^]*?)\n\}\n)");
+  const std::regex head(R"((?:__forceinline__|__launch_bounds__)[^{;]*?\w+\(([^{;]*)\) \{\n([^]*?)\n\}\n)");
   const std::regex name(R"((\w+)(?:,|$))");
   int functions = 0;
   for (std::sregex_iterator f(text.begin(), text.end(), head), end; f != end; ++f) {

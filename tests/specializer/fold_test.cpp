@@ -95,6 +95,16 @@ TEST(Fold, NeutralElementsKeepTheType) {
   EXPECT_EQ(text_of(op("-", var("f", Scalar::kFloat), i(0))), "f");
 }
 
+TEST(Fold, AnArrayPlusNothingIsItsFirstElementsAddress) {
+  Type values;
+  values.kind = Type::Kind::kArray;
+  values.element = {scalar_type(Scalar::kFloat)};
+  const Term array = node(Expression::Kind::kName, "values", values, {});
+  EXPECT_EQ(text_of(op("+", array, i(0))), "values");
+  EXPECT_EQ(op("+", array, i(0)).type.kind, Type::Kind::kPointer);
+  EXPECT_EQ(text_of(op("+", array, i(4))), "values + 4");
+}
+
 TEST(Fold, CallsAreNotDropped) {
   const Term call = node(Expression::Kind::kCall, "next", scalar_type(Scalar::kInt), {});
   EXPECT_EQ(text_of(op("*", call, i(0))), "next() * 0");

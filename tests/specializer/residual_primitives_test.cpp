@@ -38,9 +38,9 @@ TEST(Residual, PrimitivesArePrintedOnceForEachSetOfStaticArguments) {
             R"(#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
-__device__ __forceinline__ void setmaxnreg_increase_96() {
-__device__ __forceinline__ void wgmma_m64n48k16_bf16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
-__device__ __forceinline__ void wgmma_m64n48k16_f16_rs(float (&d)[24], const unsigned int (&a)[4], unsigned long long b,
+__device__ __forceinline__ void setmaxnreg_increase_96();
+__device__ __forceinline__ void wgmma_m64n48k16_bf16_rs(float (&d)[24], const unsigned int (&a)[4],
+__device__ __forceinline__ void wgmma_m64n48k16_f16_rs(float (&d)[24], const unsigned int (&a)[4],
 __device__ __forceinline__ void wgmma_m64n8k8_tf32_rs(float (&d)[4], const unsigned int (&a)[4], unsigned long long b,
 #endif
   wgmma_m64n48k16_f16_rs(d, a, 7ull, size);
@@ -48,6 +48,12 @@ __device__ __forceinline__ void wgmma_m64n8k8_tf32_rs(float (&d)[4], const unsig
   wgmma_m64n48k16_bf16_rs(d, a, 9ull, 0);
   wgmma_m64n8k8_tf32_rs(narrow[1], a, 7ull, 1);
   setmaxnreg_increase_96();
+#ifndef CONVTGEN_HOST_DEVICE
+__device__ __forceinline__ void setmaxnreg_increase_96() {
+__device__ __forceinline__ void wgmma_m64n48k16_bf16_rs(float (&d)[24], const unsigned int (&a)[4],
+__device__ __forceinline__ void wgmma_m64n48k16_f16_rs(float (&d)[24], const unsigned int (&a)[4],
+__device__ __forceinline__ void wgmma_m64n8k8_tf32_rs(float (&d)[4], const unsigned int (&a)[4], unsigned long long b,
+#endif
 )");
 }
 
@@ -120,19 +126,27 @@ TEST(Residual, TensorMapsAreParametersOfTheKernel) {
 
 namespace kernel_source {
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
 struct TensorMap {};
 
-void tensor_prefetch(const TensorMap& map) {}
+void tensor_prefetch(const TensorMap& map);
 
 #endif
 
 extern "C" __global__ void kernel(__grid_constant__ const TensorMap map) {
   tensor_prefetch(map);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+void tensor_prefetch(const TensorMap& map) {}
+
+#endif
 
 }  // namespace kernel_source
 using kernel_source::kernel;

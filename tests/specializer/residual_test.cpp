@@ -373,15 +373,11 @@ TEST(Residual, OnlyWhatIsUsedIsDeclared) {
 
 namespace kernel_source {
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ char pool[];
-
-__device__ void* memory() {
-  return pool;
-}
+__device__ void* memory();
 
 #endif
 
@@ -398,6 +394,18 @@ extern "C" __global__ void __launch_bounds__(96) kernel(float* __restrict__ y) {
   Rows sums[2] = {};
   y[0] = pair.rows[2][1] + sums[1][0];
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ char pool[];
+
+__device__ void* memory() {
+  return pool;
+}
+
+#endif
 
 }  // namespace kernel_source
 using kernel_source::kernel;

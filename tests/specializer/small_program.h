@@ -57,7 +57,7 @@ inline std::string body_of(std::string_view body, std::string_view items = "") {
   EXPECT_EQ(source->text.back(), '\n');
   const std::size_t kernel = source->text.find("kernel(");
   const std::size_t begin = source->text.find("{\n", kernel) + 2;
-  return source->text.substr(begin, source->text.rfind("}\n\n}  // namespace") - begin);
+  return source->text.substr(begin, source->text.find("\n}\n\n", begin) + 1 - begin);
 }
 
 /// Device primitives, as items of a program.

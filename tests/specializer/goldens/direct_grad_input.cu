@@ -23,17 +23,16 @@ constexpr int kTileChannels = 32;
 constexpr int kStagedRows = 34;
 constexpr int kStagedColumns = 34;
 constexpr int kPlacesOfTurn = 768;
+constexpr int kRowPlaces = 4624;
+constexpr int kRowPlacesInTurns = 4608;
+constexpr int kWeightPlaces = 2048;
+constexpr int kWeightPlacesInTurns = 1536;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
+__device__ __forceinline__ void* shared_memory();
 
 #endif
 
@@ -60,23 +59,6 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const float* __
   stage.rows[channel][row][column] = value;
 }
 
-// Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
-// the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
-// are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ grad_y, int first_channel) {
-  #pragma unroll 1
-  for (int first = threadIdx.x; first < 4608; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, grad_y, first_channel);
-    }
-  }
-  #pragma unroll 1
-  for (int i = 4608 + threadIdx.x; i < 4624; i += kThreads) {
-    stage_pixel(stage, i, grad_y, first_channel);
-  }
-}
-
 // One place of stage_weights().
 __device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* __restrict__ weight, int first_channel,
                                              int first_in) {
@@ -89,20 +71,36 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* _
   stage.weights[k_channel][tap][channel] = value;
 }
 
-// Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
-__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
-                                              int first_in) {
+// Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
+// the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ image, int first_channel) {
   #pragma unroll 1
-  for (int first = threadIdx.x; first < 1536; first += kPlacesOfTurn) {
+  for (int first = threadIdx.x; first < kRowPlacesInTurns; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_weight(stage, first + i, weight, first_channel, first_in);
+      stage_pixel(stage, first + i, image, first_channel);
     }
   }
   #pragma unroll 1
-  for (int i = 1536 + threadIdx.x; i < 2048; i += kThreads) {
-    stage_weight(stage, i, weight, first_channel, first_in);
+  for (int i = kRowPlacesInTurns + threadIdx.x; i < kRowPlaces; i += kThreads) {
+    stage_pixel(stage, i, image, first_channel);
+  }
+}
+
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
+__device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
+                                              int first_of_tile) {
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < kWeightPlacesInTurns; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_weight(stage, first + i, weight, first_channel, first_of_tile);
+    }
+  }
+  #pragma unroll 1
+  for (int i = kWeightPlacesInTurns + threadIdx.x; i < kWeightPlaces; i += kThreads) {
+    stage_weight(stage, i, weight, first_channel, first_of_tile);
   }
 }
 
@@ -197,6 +195,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
   store(acc, x_image, first_in + channel, row, column);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+#endif
 
 }  // namespace convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source
 using convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source::convtgen_direct_grad_input_grad_input_56efc374cc7aab63;

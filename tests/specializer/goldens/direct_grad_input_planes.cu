@@ -23,30 +23,17 @@ constexpr int kThreads = 256;
 constexpr int kTileColumns = 64;
 constexpr int kStagedColumns = 128;
 constexpr int kPlacesOfTurn = 768;
+constexpr int kRowPlaces = 4096;
+constexpr int kRowPlacesInTurns = 3840;
+constexpr int kWeightPlaces = 64;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
-  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
-}
-
-// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
-__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
-  const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return 0x7fff;
-  }
-  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value);
 
 #endif
 
@@ -72,24 +59,6 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned 
   stage.rows[0][row][column] = value;
 }
 
-// Copies a k-block of output channels to shared memory, with all that the tile's taps read: zeros where the image or
-// the group ends. `grad_y` is the first channel of the group in this image; channel, row and column are the first that
-// are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ grad_y, int first_channel,
-                                           int first_row, int first_column, int out_h, int out_w) {
-  #pragma unroll 1
-  for (int first = threadIdx.x; first < 3840; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, grad_y, first_channel, first_row, first_column, out_h, out_w);
-    }
-  }
-  #pragma unroll 1
-  for (int i = 3840 + threadIdx.x; i < 4096; i += kThreads) {
-    stage_pixel(stage, i, grad_y, first_channel, first_row, first_column, out_h, out_w);
-  }
-}
-
 // One place of stage_weights().
 __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned short* __restrict__ weight,
                                              int first_channel, int kd) {
@@ -100,12 +69,29 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned
   stage.weights[0][tap][channel] = value;
 }
 
-// Copies the weights of a k-block of output channels to shared memory, input channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
+// Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
+// the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ image, int first_channel,
+                                           int first_row, int first_column, int height, int width) {
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < kRowPlacesInTurns; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, image, first_channel, first_row, first_column, height, width);
+    }
+  }
+  #pragma unroll 1
+  for (int i = kRowPlacesInTurns + threadIdx.x; i < kRowPlaces; i += kThreads) {
+    stage_pixel(stage, i, image, first_channel, first_row, first_column, height, width);
+  }
+}
+
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel, int kd) {
   #pragma unroll 1
-  for (int i = threadIdx.x; i < 64; i += kThreads) {
+  for (int i = threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight, first_channel, kd);
   }
 }
@@ -207,6 +193,32 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   }
   store(acc, x_image, channel, iy, ix, height, width);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
+  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
+}
+
+// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return 0x7fff;
+  }
+  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+#endif
 
 }  // namespace convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source
 using convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source::convtgen_direct_grad_input_grad_input_1108233b7765ba0e;

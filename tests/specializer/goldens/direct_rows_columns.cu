@@ -37,45 +37,15 @@ constexpr int kExchanged = 772;  // sums of a warp's buffer
 constexpr long long kWeightOffset = 8352ll;  // whole vectors
 constexpr long long kExchangeOffset = 9312ll;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Writes 16 bytes (aligned to 16) to global memory in one instruction.
-__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
-}
-
-// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
-__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
-__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Waits for all copies of this thread, in groups or not.
-__device__ __forceinline__ void async_copy_wait_all() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_16(void* to, uint4 value);
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_wait_all();
 
 #endif
 
@@ -371,6 +341,48 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     }
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Waits for all copies of this thread, in groups or not.
+__device__ __forceinline__ void async_copy_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+#endif
 
 }  // namespace convtgen_direct_rows_forward_45f77d07c4e3148f_source
 using convtgen_direct_rows_forward_45f77d07c4e3148f_source::convtgen_direct_rows_forward_45f77d07c4e3148f;

@@ -57,178 +57,39 @@ constexpr int kTotalsOffset = 201312;        // fp32 totals of the accumulators
 constexpr int kScalesOffset = 217696;        // factors that undo the scales of the weights
 constexpr int kBarrierOffset = 217952;       // mbarriers
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #error "for sm_90a alone: nvcc -gencode arch=compute_90a,code=sm_90a, or NVRTC --gpu-architecture=sm_90a"
 #elif !defined(CONVTGEN_HOST_DEVICE)
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Writes 8 bytes (aligned to 8) to global memory in one instruction.
-__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
-}
-
-// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
-__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
-}
-
-// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
-__device__ __forceinline__ void fence_mbarrier_init() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
-__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
-// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
-__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
-}
-
-// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.
-__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-               : "=r"(complete)
-               : "r"(shared_address(barrier)), "r"(parity)
-               : "memory");
-  return complete != 0;
-}
-
-// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
-__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
-  for (unsigned int complete = 0; complete == 0;) {
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-                 : "=r"(complete)
-                 : "r"(shared_address(barrier)), "r"(parity)
-                 : "memory");
-  }
-}
-
-// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
-__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
-  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
-// Lets the launch after this one begin, as soon as all blocks have said so or ended.
-__device__ __forceinline__ void grid_dependents_launch() {
-  asm volatile("griddepcontrol.launch_dependents;");
-}
-
-// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
-__device__ __forceinline__ void grid_dependency_wait() {
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-
-// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
-__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(barrier))
-               : "memory");
-}
-
-// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
-__device__ __forceinline__ void fence_proxy_async() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
-__device__ __forceinline__ int warp_uniform(int value) {
-  return __shfl_sync(0xffffffffu, value, 0);
-}
-
-// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
-__device__ __forceinline__ bool elect_one() {
-  unsigned int elected;
-  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
-  return elected != 0;
-}
-
-// Orders earlier accesses of registers (accumulators, A) before the products that follow.
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-// Closes a group: all products of this warpgroup since the last one.
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
-__device__ __forceinline__ void wgmma_wait(int pending) {
-  if (pending == 0) {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-  }
-  if (pending == 1) {
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-  }
-}
-
-// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
-__device__ __forceinline__ void wgmma_pin(float& value) {
-  asm volatile("" : "+f"(value)::"memory");
-}
-
-// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
-__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
-  asm volatile("" : "+r"(word)::"memory");
-}
-
-// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
-__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
-  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
-  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
-
-// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
-__device__ __forceinline__ void setmaxnreg_decrease_56() {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
-}
-
-// Waits until each thread of this warpgroup can have 200 registers, more than it has, and takes them. Collective.
-__device__ __forceinline__ void setmaxnreg_increase_200() {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 200;");
-}
-
-// d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
-__device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4], unsigned long long b,
-    int accumulate) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_8(void* to, uint2 value);
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count);
+__device__ __forceinline__ void fence_mbarrier_init();
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier);
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes);
+__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity);
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity);
+__device__ __forceinline__ void named_barrier_sync(int id, int threads);
+__device__ __forceinline__ void grid_dependents_launch();
+__device__ __forceinline__ void grid_dependency_wait();
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier);
+__device__ __forceinline__ void fence_proxy_async();
+__device__ __forceinline__ int warp_uniform(int value);
+__device__ __forceinline__ bool elect_one();
+__device__ __forceinline__ void wgmma_fence();
+__device__ __forceinline__ void wgmma_commit();
+__device__ __forceinline__ void wgmma_wait(int pending);
+__device__ __forceinline__ void wgmma_pin(float& value);
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word);
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle);
+__device__ __forceinline__ float half_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high);
+__device__ __forceinline__ void setmaxnreg_decrease_56();
+__device__ __forceinline__ void setmaxnreg_increase_200();
+__device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4],
+                                                       unsigned long long b, int accumulate);
 
 #endif
 
@@ -449,7 +310,7 @@ __device__ __forceinline__ float stage_maximum(const unsigned char* maxima) {
                largest_of(reinterpret_cast<const float4*>(maxima)[1]));
 }
 
-// A thread's vector: adjacent positions of two channels; with channels last, four channels of a position.
+// The values that a thread scans and splits together.
 using Vector = float[8];
 
 // Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.
@@ -548,7 +409,7 @@ struct Issued {
   int kept;
 };
 
-// Processes the oldest stage: scans it for finite maxima, splits it unless consumers do, and releases it to them.
+// Processes the oldest stage, whose copies have landed or are waited for, and releases it to the consumers.
 __device__ __forceinline__ void process_stage(unsigned char* stages, unsigned long long* full,
                                               unsigned long long* landed, Issued& issued, int thread) {
   unsigned char* stage = stages + issued.oldest * kStageBytes;
@@ -892,6 +753,179 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Writes 8 bytes (aligned to 8) to global memory in one instruction.
+__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
+// Makes a barrier for `count` (1 to 2^20 - 1) arrivals a phase.
+__device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}
+
+// Makes earlier mbarrier_init() calls of this thread visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
+__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
+}
+
+// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.
+__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
+  unsigned int complete;
+  asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+               : "=r"(complete)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
+  return complete != 0;
+}
+
+// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
+__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {
+  for (unsigned int complete = 0; complete == 0;) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(complete)
+                 : "r"(shared_address(barrier)), "r"(parity)
+                 : "memory");
+  }
+}
+
+// Waits at barrier `id` until `threads` threads of the block have come to it; what they wrote before is visible after.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Lets the launch after this one begin, as soon as all blocks have said so or ended.
+__device__ __forceinline__ void grid_dependents_launch() {
+  asm volatile("griddepcontrol.launch_dependents;");
+}
+
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+
+// Orders this thread's accesses to shared memory before those of TMA and wgmma after the next barrier or mbarrier.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
+__device__ __forceinline__ int warp_uniform(int value) {
+  return __shfl_sync(0xffffffffu, value, 0);
+}
+
+// True in exactly one lane of the warp, always the same one. Collective. sm_90 and later.
+__device__ __forceinline__ bool elect_one() {
+  unsigned int elected;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }" : "=r"(elected)::"memory");
+  return elected != 0;
+}
+
+// Orders earlier accesses of registers (accumulators, A) before the products that follow.
+__device__ __forceinline__ void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// Closes a group: all products of this warpgroup since the last one.
+__device__ __forceinline__ void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 or 1) newest groups are still in flight.
+__device__ __forceinline__ void wgmma_wait(int pending) {
+  if (pending == 0) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  if (pending == 1) {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  }
+}
+
+// Keeps the compiler from moving an accumulator across: before wgmma_fence() and after wgmma_wait(). No instruction.
+__device__ __forceinline__ void wgmma_pin(float& value) {
+  asm volatile("" : "+f"(value)::"memory");
+}
+
+// The same for a word of an A operand, before wgmma_fence(): what makes it is not put off until the product.
+__device__ __forceinline__ void wgmma_pin_operand(unsigned int& word) {
+  asm volatile("" : "+r"(word)::"memory");
+}
+
+// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {
+  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
+  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+// Gives back the registers of each thread of this warpgroup beyond 56. Collective.
+__device__ __forceinline__ void setmaxnreg_decrease_56() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+}
+
+// Waits until each thread of this warpgroup can have 200 registers, more than it has, and takes them. Collective.
+__device__ __forceinline__ void setmaxnreg_increase_200() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 200;");
+}
+
+// d (64x32, f32) = a (64x16) * b (16x32), added to d where `accumulate` is not 0: f16, A in registers, B K-major.
+__device__ __forceinline__ void wgmma_m64n32k16_f16_rs(float (&d)[16], const unsigned int (&a)[4],
+                                                       unsigned long long b, int accumulate) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory");
+}
+
+#endif
 
 }  // namespace convtgen_f32x3_gemm_grad_input_f8c0eade545ad757_source
 using convtgen_f32x3_gemm_grad_input_f8c0eade545ad757_source::convtgen_f32x3_gemm_grad_input_f8c0eade545ad757_pack;

@@ -26,29 +26,18 @@ constexpr int kTileChannels = 32;
 constexpr int kStagedColumns = 18;
 constexpr int kPitch = 20;
 constexpr int kPlacesOfTurn = 768;
+constexpr int kRowPlaces = 1440;
+constexpr int kRowPlacesInTurns = 768;
+constexpr int kWeightPlaces = 4096;
+constexpr int kWeightPlacesInTurns = 3840;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-__device__ __forceinline__ unsigned short float_to_half(float value) {
-  unsigned short bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ float half_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned short float_to_half(float value);
 
 #endif
 
@@ -75,26 +64,9 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned 
   const int ci = first_channel + channel;
   const int iy = first_row + row;
   const int ix = column - 1;
-  const bool is_inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
+  const bool is_inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;  // else zero
   const unsigned short* from = x + ((iy * 16 + ix) * 32 + ci);
   stage_element(&stage.rows[channel][row][column], from, is_inside);
-}
-
-// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
-// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_channel,
-                                           int first_row) {
-  #pragma unroll 1
-  for (int first = threadIdx.x; first < 768; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, x, first_channel, first_row);
-    }
-  }
-  #pragma unroll 1
-  for (int i = 768 + threadIdx.x; i < 1440; i += kThreads) {
-    stage_pixel(stage, i, x, first_channel, first_row);
-  }
 }
 
 // One place of stage_weights().
@@ -104,23 +76,41 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned
   const int channel = i / 16 % kTileChannels;
   const int k_block_channel = i / 512;
   const int ci = first_channel + k_block_channel;
+  const bool is_there = channel < kGroupOut;  // else zero
   stage_element(&stage.weights[k_block_channel][tap][channel], weight + ((ci * kGroupOut + channel) * 16 + tap),
-                channel < kGroupOut);
+                is_there);
 }
 
-// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
+// Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
+// the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ image, int first_channel,
+                                           int first_row) {
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < kRowPlacesInTurns; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, image, first_channel, first_row);
+    }
+  }
+  #pragma unroll 1
+  for (int i = kRowPlacesInTurns + threadIdx.x; i < kRowPlaces; i += kThreads) {
+    stage_pixel(stage, i, image, first_channel, first_row);
+  }
+}
+
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight,
                                               int first_channel) {
   #pragma unroll 1
-  for (int first = threadIdx.x; first < 3840; first += kPlacesOfTurn) {
+  for (int first = threadIdx.x; first < kWeightPlacesInTurns; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
       stage_weight(stage, first + i, weight, first_channel);
     }
   }
   #pragma unroll 1
-  for (int i = 3840 + threadIdx.x; i < 4096; i += kThreads) {
+  for (int i = kWeightPlacesInTurns + threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight, first_channel);
   }
 }
@@ -137,6 +127,11 @@ __device__ __forceinline__ void stage_k_block(Stage& stage, const unsigned short
 
 // One thread's accumulators for one phase.
 using Accumulators = float[8][1][2];
+
+// What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.
+__device__ __forceinline__ const float* staged_input(const float (&rows)[10][20], int place, int row, int column) {
+  return &rows[0][0] + place + row * kPitch + column;
+}
 
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
@@ -167,8 +162,8 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
   return activate(value);
 }
 
-// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
-// channel, (oy, ox) the output of the first position.
+// Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first
+// position.
 __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y,
                                       const unsigned short* __restrict__ bias, int co, int channels, int oy, int ox) {
   #pragma unroll
@@ -220,25 +215,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     #pragma unroll 1
     for (int c = 0; c < 8; ++c) {
       // Kernel row 0: output rows of phase 1, input offset 1.
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 40 + 2, &stage.weights[c][0][channel]);  // tap (0, 0)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 40 + 1, &stage.weights[c][1][channel]);  // tap (0, 1)
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 40 + 1, &stage.weights[c][2][channel]);  // tap (0, 2)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 40, &stage.weights[c][3][channel]);      // tap (0, 3)
+      multiply_add(acc[1][1], staged_input(stage.rows[c], place, 2, 2), &stage.weights[c][0][channel]);  // tap (0, 0)
+      multiply_add(acc[1][0], staged_input(stage.rows[c], place, 2, 1), &stage.weights[c][1][channel]);  // tap (0, 1)
+      multiply_add(acc[1][1], staged_input(stage.rows[c], place, 2, 1), &stage.weights[c][2][channel]);  // tap (0, 2)
+      multiply_add(acc[1][0], staged_input(stage.rows[c], place, 2, 0), &stage.weights[c][3][channel]);  // tap (0, 3)
       // Kernel row 1: output rows of phase 0, input offset 0.
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 20 + 2, &stage.weights[c][4][channel]);  // tap (1, 0)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][5][channel]);  // tap (1, 1)
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][6][channel]);  // tap (1, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 20, &stage.weights[c][7][channel]);      // tap (1, 3)
+      multiply_add(acc[0][1], staged_input(stage.rows[c], place, 1, 2), &stage.weights[c][4][channel]);  // tap (1, 0)
+      multiply_add(acc[0][0], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][5][channel]);  // tap (1, 1)
+      multiply_add(acc[0][1], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][6][channel]);  // tap (1, 2)
+      multiply_add(acc[0][0], staged_input(stage.rows[c], place, 1, 0), &stage.weights[c][7][channel]);  // tap (1, 3)
       // Kernel row 2: output rows of phase 1, input offset 0.
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20 + 2, &stage.weights[c][8][channel]);   // tap (2, 0)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][9][channel]);   // tap (2, 1)
-      multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][10][channel]);  // tap (2, 2)
-      multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 20, &stage.weights[c][11][channel]);      // tap (2, 3)
+      multiply_add(acc[1][1], staged_input(stage.rows[c], place, 1, 2), &stage.weights[c][8][channel]);   // tap (2, 0)
+      multiply_add(acc[1][0], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][9][channel]);   // tap (2, 1)
+      multiply_add(acc[1][1], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][10][channel]);  // tap (2, 2)
+      multiply_add(acc[1][0], staged_input(stage.rows[c], place, 1, 0), &stage.weights[c][11][channel]);  // tap (2, 3)
       // Kernel row 3: output rows of phase 0, input offset -1.
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][12][channel]);  // tap (3, 0)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][13][channel]);  // tap (3, 1)
-      multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][14][channel]);  // tap (3, 2)
-      multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][15][channel]);      // tap (3, 3)
+      multiply_add(acc[0][1], staged_input(stage.rows[c], place, 0, 2), &stage.weights[c][12][channel]);  // tap (3, 0)
+      multiply_add(acc[0][0], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][13][channel]);  // tap (3, 1)
+      multiply_add(acc[0][1], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][14][channel]);  // tap (3, 2)
+      multiply_add(acc[0][0], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][15][channel]);  // tap (3, 3)
     }
   }
 
@@ -249,6 +244,31 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[1][0], y_image, bias, channel, channels, m_y * 2 + 1, column * 2);
   store(acc[1][1], y_image, bias, channel, channels, m_y * 2 + 1, column * 2 + 1);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+__device__ __forceinline__ unsigned short float_to_half(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_466f2c8264db5507_source
 using convtgen_direct_forward_466f2c8264db5507_source::convtgen_direct_forward_466f2c8264db5507;

@@ -42,86 +42,19 @@ constexpr int kKBlockWeightBytes = 16384;  // of a k-block
 constexpr int kResidentBytes = 16384;      // of weights, at 0; stages follow
 constexpr int kStageBytes = 18432;         // input; weights if not resident
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
-__device__ __forceinline__ uint4 load_constant_16(const void* from) {
-  uint4 value;
-  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "l"(from));
-  return value;
-}
-
-// Writes 8 bytes (aligned to 8) to global memory in one instruction.
-__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
-}
-
-// Copies `bytes` (0 to 16) from global to shared memory, through registers, and writes zeros for the rest of
-// 16; aligned to 16.
-__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
-  uint4 value = make_uint4(0, 0, 0, 0);
-  if (bytes == 16) {
-    value = *static_cast<const uint4*>(from);
-  } else {
-    for (unsigned int i = 0; i < bytes; ++i) {
-      const unsigned int byte = static_cast<unsigned int>(static_cast<const unsigned char*>(from)[i]) << i % 4 * 8;
-      value.x |= i / 4 == 0 ? byte : 0;
-      value.y |= i / 4 == 1 ? byte : 0;
-      value.z |= i / 4 == 2 ? byte : 0;
-      value.w |= i / 4 == 3 ? byte : 0;
-    }
-  }
-  *static_cast<uint4*>(to) = value;
-}
-
-// Nothing: copies are done when the thread goes on.
-__device__ __forceinline__ void async_copy_commit() {}
-
-// Nothing: copies are done when the thread goes on.
-__device__ __forceinline__ void async_copy_wait(int /*pending*/) {}
-
-// Reads four matrices.
-__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-// K = 16, f16: two products of K = 8.
-__device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%8}, {%0, %1, %2, %3};\n\t"
-      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%6, %7}, {%9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff.
-__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
-  unsigned int bits;
-  asm("{\n\t.reg .b16 first, second;\n\tcvt.rn.f16.f32 first, %1;\n\tcvt.rn.f16.f32 second, %2;\n\t"
-      "mov.b32 %0, {first, second};\n\t}"
-      : "=r"(bits)
-      : "f"(low), "f"(high));
-  return bits;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ uint4 load_constant_16(const void* from);
+__device__ __forceinline__ void store_global_8(void* to, uint2 value);
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_commit();
+__device__ __forceinline__ void async_copy_wait(int /*pending*/);
+__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row);
+__device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]);
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high);
 
 #endif
 
@@ -778,6 +711,89 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     store_tiles(acc, y, tile, place, lane, warp_n * 16);
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+// Writes 8 bytes (aligned to 8) to global memory in one instruction.
+__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
+// Copies `bytes` (0 to 16) from global to shared memory, through registers, and writes zeros for the rest of
+// 16; aligned to 16.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  uint4 value = make_uint4(0, 0, 0, 0);
+  if (bytes == 16) {
+    value = *static_cast<const uint4*>(from);
+  } else {
+    for (unsigned int i = 0; i < bytes; ++i) {
+      const unsigned int byte = static_cast<unsigned int>(static_cast<const unsigned char*>(from)[i]) << i % 4 * 8;
+      value.x |= i / 4 == 0 ? byte : 0;
+      value.y |= i / 4 == 1 ? byte : 0;
+      value.z |= i / 4 == 2 ? byte : 0;
+      value.w |= i / 4 == 3 ? byte : 0;
+    }
+  }
+  *static_cast<uint4*>(to) = value;
+}
+
+// Nothing: copies are done when the thread goes on.
+__device__ __forceinline__ void async_copy_commit() {}
+
+// Nothing: copies are done when the thread goes on.
+__device__ __forceinline__ void async_copy_wait(int /*pending*/) {}
+
+// Reads four matrices.
+__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// K = 16, f16: two products of K = 8.
+__device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%8}, {%0, %1, %2, %3};\n\t"
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%6, %7}, {%9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Two floats to f16, nearest even, `low` in the low half. Every NaN becomes 0x7fff.
+__device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
+  unsigned int bits;
+  asm("{\n\t.reg .b16 first, second;\n\tcvt.rn.f16.f32 first, %1;\n\tcvt.rn.f16.f32 second, %2;\n\t"
+      "mov.b32 %0, {first, second};\n\t}"
+      : "=r"(bits)
+      : "f"(low), "f"(high));
+  return bits;
+}
+
+#endif
 
 }  // namespace convtgen_mma_gemm_forward_ffc45b2b25101040_source
 using convtgen_mma_gemm_forward_ffc45b2b25101040_source::convtgen_mma_gemm_forward_ffc45b2b25101040_pack;

@@ -48,77 +48,18 @@ constexpr int kStageBytes = 44608;
 constexpr int kTableBytes = 2960;
 constexpr int kTableOffset = 133824;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
-__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Closes a group: all copies of this thread since the last one. An empty group is legal.
-__device__ __forceinline__ void async_copy_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
-__device__ __forceinline__ void async_copy_wait(int pending) {
-  switch (pending) {
-    case 1:
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
-      break;
-    default:
-      __trap();
-  }
-}
-
-// Reads two matrices, transposed.
-__device__ __forceinline__ void matrix_load_x2_transposed(unsigned int (&values)[2], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(values[0]), "=r"(values[1])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-// Reads four matrices, transposed.
-__device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-// K = 16, f16.
-__device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
-__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
-  unsigned short bits;
-  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
-      : "=h"(bits)
-      : "f"(value));
-  return bits;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_commit();
+__device__ __forceinline__ void async_copy_wait(int pending);
+__device__ __forceinline__ void matrix_load_x2_transposed(unsigned int (&values)[2], const void* row);
+__device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)[4], const void* row);
+__device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]);
+__device__ __forceinline__ unsigned short accumulator_to_half(float value);
 
 #endif
 
@@ -697,6 +638,80 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     store_bias(bias_totals, results, target, partial_bias, warp_in, warp_k, thread);
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Closes a group: all copies of this thread since the last one. An empty group is legal.
+__device__ __forceinline__ void async_copy_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
+__device__ __forceinline__ void async_copy_wait(int pending) {
+  switch (pending) {
+    case 1:
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Reads two matrices, transposed.
+__device__ __forceinline__ void matrix_load_x2_transposed(unsigned int (&values)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(values[0]), "=r"(values[1])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// Reads four matrices, transposed.
+__device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// K = 16, f16.
+__device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Rounds an accumulator of asynchronous products to f16. Adding -0 keeps the conversion after the wait for them.
+__device__ __forceinline__ unsigned short accumulator_to_half(float value) {
+  unsigned short bits;
+  asm("{\n\t.reg .f32 same;\n\tadd.rn.f32 same, %1, 0f80000000;\n\tcvt.rn.f16.f32 %0, same;\n\t}"
+      : "=h"(bits)
+      : "f"(value));
+  return bits;
+}
+
+#endif
 
 }  // namespace convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source
 using convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source::convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_add;

@@ -59,79 +59,18 @@ constexpr int kPositionBitsOffset = 67632;
 constexpr int kColumnOffset = 68144;
 constexpr int kBiasOffset = 68656;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Writes 16 bytes (aligned to 16) to global memory in one instruction.
-__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
-}
-
-// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
-__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Closes a group: all copies of this thread since the last one. An empty group is legal.
-__device__ __forceinline__ void async_copy_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
-__device__ __forceinline__ void async_copy_wait(int pending) {
-  switch (pending) {
-    case 0:
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
-      break;
-    default:
-      __trap();
-  }
-}
-
-// Reads four matrices.
-__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-// K = 8, tf32.
-__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-// A float as products of tf32 read it, rounded to nearest, ties away from zero, as cvt.rna.tf32 does.
-//
-// A product ignores the 13 low bits. What is added is half of the last bit that it reads: the value's sign and exponent
-// times 2^-11. Infinities stay, and a NaN is NaN in the bits that are read, whatever its payload. What rounds to 2^128
-// becomes infinite; denormals, which have no exponent, are truncated. Two instructions.
-__device__ __forceinline__ unsigned int float_to_tf32(float value) {
-  return __float_as_uint(fmaf(__uint_as_float(__float_as_uint(value) & 0xff800000u), 0.00048828125f, value));
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_16(void* to, uint4 value);
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_commit();
+__device__ __forceinline__ void async_copy_wait(int pending);
+__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row);
+__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]);
+__device__ __forceinline__ unsigned int float_to_tf32(float value);
 
 #endif
 
@@ -603,6 +542,82 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                   warp_n * kWarpChannels + lane % 4 * 4);
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Closes a group: all copies of this thread since the last one. An empty group is legal.
+__device__ __forceinline__ void async_copy_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.
+__device__ __forceinline__ void async_copy_wait(int pending) {
+  switch (pending) {
+    case 0:
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
+      break;
+    default:
+      __trap();
+  }
+}
+
+// Reads four matrices.
+__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// K = 8, tf32.
+__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// A float as products of tf32 read it, rounded to nearest, ties away from zero, as cvt.rna.tf32 does.
+//
+// A product ignores the 13 low bits. What is added is half of the last bit that it reads: the value's sign and exponent
+// times 2^-11. Infinities stay, and a NaN is NaN in the bits that are read, whatever its payload. What rounds to 2^128
+// becomes infinite; denormals, which have no exponent, are truncated. Two instructions.
+__device__ __forceinline__ unsigned int float_to_tf32(float value) {
+  return __float_as_uint(fmaf(__uint_as_float(__float_as_uint(value) & 0xff800000u), 0.00048828125f, value));
+}
+
+#endif
 
 }  // namespace convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_source
 using convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_source::convtgen_mma_pixels_forward_fa2fbb1a4a3f57a0_pack;

@@ -37,72 +37,18 @@ constexpr long long kWeightOffset = 36480ll;
 constexpr long long kEmptyOffset = 73344ll;
 constexpr long long kExchangeOffset = 73472ll;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Writes 16 bytes (aligned to 16) to global memory in one instruction.
-__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
-}
-
-// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
-__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Waits for all copies of this thread, in groups or not.
-__device__ __forceinline__ void async_copy_wait_all() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
-// Reads four matrices.
-__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-// K = 16, bf16.
-__device__ __forceinline__ void mma_k16_bf16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
-__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
-  const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return 0x7fff;
-  }
-  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-// The same to bf16. sm_80 and later.
-__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {
-  unsigned int bits;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_16(void* to, uint4 value);
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_wait_all();
+__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row);
+__device__ __forceinline__ void mma_k16_bf16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]);
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value);
+__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high);
 
 #endif
 
@@ -338,6 +284,75 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.
+__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Waits for all copies of this thread, in groups or not.
+__device__ __forceinline__ void async_copy_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+// Reads four matrices.
+__device__ __forceinline__ void matrix_load_x4(unsigned int (&values)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// K = 16, bf16.
+__device__ __forceinline__ void mma_k16_bf16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return 0x7fff;
+  }
+  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+// The same to bf16. sm_80 and later.
+__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {
+  unsigned int bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+}
+
+#endif
 
 }  // namespace convtgen_mma_rows_forward_b3440010e652b4f7_source
 using convtgen_mma_rows_forward_b3440010e652b4f7_source::convtgen_mma_rows_forward_b3440010e652b4f7;

@@ -22,30 +22,17 @@ constexpr int kThreads = 256;
 constexpr int kTileColumns = 512;
 constexpr int kStagedColumns = 514;
 constexpr int kPlacesOfTurn = 768;
+constexpr int kRowPlaces = 2570;
+constexpr int kRowPlacesInTurns = 2304;
+constexpr int kWeightPlaces = 315;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
-  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
-}
-
-// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
-__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
-  const unsigned int bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return 0x7fff;
-  }
-  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value);
 
 #endif
 
@@ -69,26 +56,9 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned 
   const int channel = i / 514;
   const int column = i % kStagedColumns;
   const int ix = first_column + column;
-  const bool is_inside = ix >= 0 && ix < in_w;
+  const bool is_inside = ix >= 0 && ix < in_w;  // else zero
   const unsigned short* from = x + (static_cast<long long>(channel) * in_w + ix);
   stage_element(&stage.rows[channel][0][column], from, is_inside);
-}
-
-// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
-// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ x, int first_column,
-                                           int in_w) {
-  #pragma unroll 1
-  for (int first = threadIdx.x; first < 2304; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, x, first_column, in_w);
-    }
-  }
-  #pragma unroll 1
-  for (int i = 2304 + threadIdx.x; i < 2570; i += kThreads) {
-    stage_pixel(stage, i, x, first_column, in_w);
-  }
 }
 
 // One place of stage_weights().
@@ -100,11 +70,28 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned
                 weight + ((static_cast<long long>(k_block_channel) * 7 + channel) * 9 + tap), true);
 }
 
-// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
+// Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
+// the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const unsigned short* __restrict__ image, int first_column,
+                                           int width) {
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < kRowPlacesInTurns; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, image, first_column, width);
+    }
+  }
+  #pragma unroll 1
+  for (int i = kRowPlacesInTurns + threadIdx.x; i < kRowPlaces; i += kThreads) {
+    stage_pixel(stage, i, image, first_column, width);
+  }
+}
+
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short* __restrict__ weight) {
   #pragma unroll 1
-  for (int i = threadIdx.x; i < 315; i += kThreads) {
+  for (int i = threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight);
   }
 }
@@ -120,6 +107,11 @@ __device__ __forceinline__ void stage_k_block(Stage& stage, const unsigned short
 
 // One thread's accumulators for one phase.
 using Accumulators = float[7][1][2];
+
+// What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.
+__device__ __forceinline__ const float* staged_input(const float (&rows)[1][516], int place, int column) {
+  return &rows[0][0] + place + column;
+}
 
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
@@ -144,8 +136,8 @@ __device__ __forceinline__ float activate(float value) {
   return value;
 }
 
-// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
-// channel, (oy, ox) the output of the first position.
+// Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first
+// position.
 __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ y, int ox, int out_w) {
   #pragma unroll
   for (int channel = 0; channel < 7; ++channel) {
@@ -195,15 +187,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   #pragma unroll 1
   for (int c = 0; c < 5; ++c) {
     // Kernel row 0: output rows of phase 0, input offset 0.
-    multiply_add(acc[0], &stage.rows[c][0][0] + column + 2, &stage.weights[c][0][0]);  // tap (0, 0)
-    multiply_add(acc[1], &stage.rows[c][0][0] + column + 2, &stage.weights[c][1][0]);  // tap (0, 1)
-    multiply_add(acc[2], &stage.rows[c][0][0] + column + 2, &stage.weights[c][2][0]);  // tap (0, 2)
-    multiply_add(acc[0], &stage.rows[c][0][0] + column + 1, &stage.weights[c][3][0]);  // tap (0, 3)
-    multiply_add(acc[1], &stage.rows[c][0][0] + column + 1, &stage.weights[c][4][0]);  // tap (0, 4)
-    multiply_add(acc[2], &stage.rows[c][0][0] + column + 1, &stage.weights[c][5][0]);  // tap (0, 5)
-    multiply_add(acc[0], &stage.rows[c][0][0] + column, &stage.weights[c][6][0]);      // tap (0, 6)
-    multiply_add(acc[1], &stage.rows[c][0][0] + column, &stage.weights[c][7][0]);      // tap (0, 7)
-    multiply_add(acc[2], &stage.rows[c][0][0] + column, &stage.weights[c][8][0]);      // tap (0, 8)
+    multiply_add(acc[0], staged_input(stage.rows[c], column, 2), &stage.weights[c][0][0]);  // tap (0, 0)
+    multiply_add(acc[1], staged_input(stage.rows[c], column, 2), &stage.weights[c][1][0]);  // tap (0, 1)
+    multiply_add(acc[2], staged_input(stage.rows[c], column, 2), &stage.weights[c][2][0]);  // tap (0, 2)
+    multiply_add(acc[0], staged_input(stage.rows[c], column, 1), &stage.weights[c][3][0]);  // tap (0, 3)
+    multiply_add(acc[1], staged_input(stage.rows[c], column, 1), &stage.weights[c][4][0]);  // tap (0, 4)
+    multiply_add(acc[2], staged_input(stage.rows[c], column, 1), &stage.weights[c][5][0]);  // tap (0, 5)
+    multiply_add(acc[0], staged_input(stage.rows[c], column, 0), &stage.weights[c][6][0]);  // tap (0, 6)
+    multiply_add(acc[1], staged_input(stage.rows[c], column, 0), &stage.weights[c][7][0]);  // tap (0, 7)
+    multiply_add(acc[2], staged_input(stage.rows[c], column, 0), &stage.weights[c][8][0]);  // tap (0, 8)
   }
 
   // After the loop, so that no register keeps them through it.
@@ -212,6 +204,32 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   store(acc[1], y_image, m_x * 3 + 1, out_w);
   store(acc[2], y_image, m_x * 3 + 2, out_w);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+__device__ __forceinline__ float bfloat16_to_float(unsigned short bits) {
+  return __uint_as_float(static_cast<unsigned int>(bits) << 16);
+}
+
+// In integers, since sm_75 has no instruction for it; every NaN becomes 0x7fff, as the instruction's does.
+__device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
+  const unsigned int bits = __float_as_uint(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return 0x7fff;
+  }
+  return static_cast<unsigned short>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_3869c67b3fb709e9_source
 using convtgen_direct_forward_3869c67b3fb709e9_source::convtgen_direct_forward_3869c67b3fb709e9;

@@ -28,40 +28,17 @@ constexpr int kStagedRows = 17;
 constexpr int kStagedColumns = 17;
 constexpr int kPitch = 20;
 constexpr int kPlacesOfTurn = 768;
+constexpr int kWeightPlaces = 2304;
+constexpr int kWeightPlacesInTurns = 2304;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
-__device__ __forceinline__ unsigned int shared_address(const void* to) {
-  return __cvta_generic_to_shared(to);
-}
-
-// Writes 16 bytes (aligned to 16) to global memory in one instruction.
-__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
-}
-
-// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
-__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// Waits for all copies of this thread, in groups or not.
-__device__ __forceinline__ void async_copy_wait_all() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_16(void* to, uint4 value);
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_wait_all();
 
 #endif
 
@@ -83,8 +60,8 @@ struct Stage {
   float weights[16][9][16];
 };
 
-// Copies a k-block of input channels, with the halo, to shared memory asynchronously: zeros where the image or the
-// group ends. A thread finds a place of the image once for several channels.
+// Copies a k-block of input channels, with the halo, to shared memory asynchronously. A thread finds a place of the
+// image once for several channels.
 __device__ __forceinline__ void copy_rows(Stage& stage, const float* __restrict__ x, int first_channel) {
   #pragma unroll 1
   for (int i = threadIdx.x; i < 1156; i += kThreads) {
@@ -110,19 +87,19 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* _
   stage_element(&stage.weights[k_block_channel][tap][channel], weight + (((ci * 16 + channel) * 3 + kd) * 9 + tap));
 }
 
-// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight, int first_channel,
                                               int kd) {
   #pragma unroll 1
-  for (int first = threadIdx.x; first < 2304; first += kPlacesOfTurn) {
+  for (int first = threadIdx.x; first < kWeightPlacesInTurns; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
       stage_weight(stage, first + i, weight, first_channel, kd);
     }
   }
   #pragma unroll 1
-  for (int i = 2304 + threadIdx.x; i < 2304; i += kThreads) {
+  for (int i = kWeightPlacesInTurns + threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight, first_channel, kd);
   }
 }
@@ -138,6 +115,11 @@ __device__ __forceinline__ void stage_k_block(Stage& stage, const float* __restr
 
 // One thread's accumulators for one phase.
 using Accumulators = float[4][2][2];
+
+// What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.
+__device__ __forceinline__ const float* staged_input(const float (&rows)[17][20], int place, int row, int column) {
+  return &rows[0][0] + place + row * kPitch + column;
+}
 
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
@@ -166,8 +148,8 @@ __device__ __forceinline__ void store_16(float* to, const float* values) {
                                  __float_as_uint(values[3])));
 }
 
-// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
-// channel, (oy, ox) the output of the first position.
+// Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first
+// position.
 __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
                                       int co, int oy, int ox) {
   #pragma unroll
@@ -186,9 +168,9 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
   }
 }
 
-// The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
-// stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
-// (oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.
+// Stores the outputs of one thread and row phase, all of whose column phases it has, adjacent ones as vectors. No
+// vector has outputs of two rows. `y` is the image, co the first channel, (oy, ox) the first output of the first
+// position. Images are aligned to vectors where the whole tensor is.
 __device__ __forceinline__ void store_runs(const Accumulators (&acc)[2], float* __restrict__ y,
                                            const float* __restrict__ bias, int co, int oy, int ox) {
   #pragma unroll
@@ -203,7 +185,7 @@ __device__ __forceinline__ void store_runs(const Accumulators (&acc)[2], float* 
         values[i] = epilogue(acc[i % 2][channel][row][i / 2], bias_value);
       }
       float* to = y + (((co + channel) * 512 + out_row) * 32 + ox);
-      store_16(to, values + 0);
+      store_16(to, values);
     }
   }
 }
@@ -249,17 +231,26 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
         #pragma unroll 1
         for (int c = 0; c < 16; ++c) {
           // Kernel row 0: output rows of phase 1, input offset 1.
-          multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20 + 1, &stage.weights[c][0][channel]);  // tap (0, 0)
-          multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 20, &stage.weights[c][1][channel]);      // tap (0, 1)
-          multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 20, &stage.weights[c][2][channel]);      // tap (0, 2)
+          // tap (0, 0)
+          multiply_add(acc[1][1], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][0][channel]);
+          // tap (0, 1)
+          multiply_add(acc[1][0], staged_input(stage.rows[c], place, 1, 0), &stage.weights[c][1][channel]);
+          // tap (0, 2)
+          multiply_add(acc[1][1], staged_input(stage.rows[c], place, 1, 0), &stage.weights[c][2][channel]);
           // Kernel row 1: output rows of phase 0, input offset 0.
-          multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][3][channel]);  // tap (1, 0)
-          multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][4][channel]);      // tap (1, 1)
-          multiply_add(acc[0][1], &stage.rows[c][0][0] + place, &stage.weights[c][5][channel]);      // tap (1, 2)
+          // tap (1, 0)
+          multiply_add(acc[0][1], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][3][channel]);
+          // tap (1, 1)
+          multiply_add(acc[0][0], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][4][channel]);
+          // tap (1, 2)
+          multiply_add(acc[0][1], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][5][channel]);
           // Kernel row 2: output rows of phase 1, input offset 0.
-          multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][6][channel]);  // tap (2, 0)
-          multiply_add(acc[1][0], &stage.rows[c][0][0] + place, &stage.weights[c][7][channel]);      // tap (2, 1)
-          multiply_add(acc[1][1], &stage.rows[c][0][0] + place, &stage.weights[c][8][channel]);      // tap (2, 2)
+          // tap (2, 0)
+          multiply_add(acc[1][1], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][6][channel]);
+          // tap (2, 1)
+          multiply_add(acc[1][0], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][7][channel]);
+          // tap (2, 2)
+          multiply_add(acc[1][1], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][8][channel]);
         }
       }
     }
@@ -279,6 +270,42 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     store(acc[1][1], y_image, bias, channel, row * 2 + 1, column * 2 + 1);
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Waits for all copies of this thread, in groups or not.
+__device__ __forceinline__ void async_copy_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_7f8426b4c9139c0b_source
 using convtgen_direct_forward_7f8426b4c9139c0b_source::convtgen_direct_forward_7f8426b4c9139c0b;

@@ -25,22 +25,17 @@ constexpr int kTileColumns = 32;
 constexpr int kStagedColumns = 34;
 constexpr int kPitch = 36;
 constexpr int kPlacesOfTurn = 576;
+constexpr int kRowPlaces = 1360;
+constexpr int kRowPlacesInTurns = 1152;
+constexpr int kWeightPlaces = 2016;
+constexpr int kWeightPlacesInTurns = 1728;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Writes 8 bytes (aligned to 8) to global memory in one instruction.
-__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void store_global_8(void* to, uint2 value);
 
 #endif
 
@@ -66,25 +61,9 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const float* __
   const int column = i % kStagedColumns;
   const int iy = first_row + row;
   const int ix = first_column + column;
-  const bool is_inside = iy < 40 && ix >= 0 && ix < 60;
+  const bool is_inside = iy < 40 && ix >= 0 && ix < 60;  // else zero
   const float* from = x + ((channel * 40 + iy) * 60 + ix);
   stage_element(&stage.rows[channel][row][column], from, is_inside);
-}
-
-// Copies a k-block of input channels, with the halo, to shared memory: zeros where the image or the group ends.
-// `x` is the first channel of the group in this image; channel, row and column are the first that are staged.
-__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ x, int first_row, int first_column) {
-  #pragma unroll 1
-  for (int first = threadIdx.x; first < 1152; first += kPlacesOfTurn) {
-    #pragma unroll
-    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
-      stage_pixel(stage, first + i, x, first_row, first_column);
-    }
-  }
-  #pragma unroll 1
-  for (int i = 1152 + threadIdx.x; i < 1360; i += kThreads) {
-    stage_pixel(stage, i, x, first_row, first_column);
-  }
 }
 
 // One place of stage_weights().
@@ -96,18 +75,35 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* _
                 weight + ((k_block_channel * 12 + channel) * kTaps + tap), true);
 }
 
-// Copies the weights of a k-block of input channels to shared memory, output channels innermost; zeros where the group
-// ends. `weight` is the first input channel of the group.
+// Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
+// the group in this image; channel, row and column are the first that are staged.
+__device__ __forceinline__ void stage_rows(Stage& stage, const float* __restrict__ image, int first_row,
+                                           int first_column) {
+  #pragma unroll 1
+  for (int first = threadIdx.x; first < kRowPlacesInTurns; first += kPlacesOfTurn) {
+    #pragma unroll
+    for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
+      stage_pixel(stage, first + i, image, first_row, first_column);
+    }
+  }
+  #pragma unroll 1
+  for (int i = kRowPlacesInTurns + threadIdx.x; i < kRowPlaces; i += kThreads) {
+    stage_pixel(stage, i, image, first_row, first_column);
+  }
+}
+
+// Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel
+// of the group.
 __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restrict__ weight) {
   #pragma unroll 1
-  for (int first = threadIdx.x; first < 1728; first += kPlacesOfTurn) {
+  for (int first = threadIdx.x; first < kWeightPlacesInTurns; first += kPlacesOfTurn) {
     #pragma unroll
     for (int i = 0; i < kPlacesOfTurn; i += kThreads) {
       stage_weight(stage, first + i, weight);
     }
   }
   #pragma unroll 1
-  for (int i = 1728 + threadIdx.x; i < 2016; i += kThreads) {
+  for (int i = kWeightPlacesInTurns + threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight);
   }
 }
@@ -123,6 +119,11 @@ __device__ __forceinline__ void stage_k_block(Stage& stage, const float* __restr
 
 // One thread's accumulators for one phase.
 using Accumulators = float[4][1][2];
+
+// What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.
+__device__ __forceinline__ const float* staged_input(const float (&rows)[5][36], int place, int row, int column) {
+  return &rows[0][0] + place + row * kPitch + column;
+}
 
 // One tap: a rectangle of staged input times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
@@ -147,8 +148,8 @@ __device__ __forceinline__ void store_8(float* to, const float* values) {
   store_global_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
 }
 
-// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
-// channel, (oy, ox) the output of the first position.
+// Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first
+// position.
 __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict__ y, const float* __restrict__ bias,
                                       int co, int oy, int ox) {
   #pragma unroll
@@ -165,9 +166,9 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
   }
 }
 
-// The epilogue of one thread and row phase, all of whose column phases it has: adds the bias, applies the fuse chain,
-// stores adjacent outputs as vectors. No vector has outputs of two rows. `y` is the image, co the first channel,
-// (oy, ox) the first output of the first position. Images are aligned to vectors where the whole tensor is.
+// Stores the outputs of one thread and row phase, all of whose column phases it has, adjacent ones as vectors. No
+// vector has outputs of two rows. `y` is the image, co the first channel, (oy, ox) the first output of the first
+// position. Images are aligned to vectors where the whole tensor is.
 __device__ __forceinline__ void store_runs(const Accumulators (&acc)[3], float* __restrict__ y,
                                            const float* __restrict__ bias, int co, int oy, int ox) {
   #pragma unroll
@@ -225,29 +226,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   #pragma unroll 1
   for (int c = 0; c < 8; ++c) {
     // Kernel row 0: output rows of phase 1, input offset 1.
-    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36 + 2, &stage.weights[c][0][channel]);  // tap (0, 0)
-    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 36 + 2, &stage.weights[c][1][channel]);  // tap (0, 1)
-    multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][2][channel]);  // tap (0, 2)
-    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][3][channel]);  // tap (0, 3)
-    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 36 + 1, &stage.weights[c][4][channel]);  // tap (0, 4)
-    multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 36, &stage.weights[c][5][channel]);      // tap (0, 5)
-    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 36, &stage.weights[c][6][channel]);      // tap (0, 6)
+    multiply_add(acc[1][1], staged_input(stage.rows[c], place, 1, 2), &stage.weights[c][0][channel]);  // tap (0, 0)
+    multiply_add(acc[1][2], staged_input(stage.rows[c], place, 1, 2), &stage.weights[c][1][channel]);  // tap (0, 1)
+    multiply_add(acc[1][0], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][2][channel]);  // tap (0, 2)
+    multiply_add(acc[1][1], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][3][channel]);  // tap (0, 3)
+    multiply_add(acc[1][2], staged_input(stage.rows[c], place, 1, 1), &stage.weights[c][4][channel]);  // tap (0, 4)
+    multiply_add(acc[1][0], staged_input(stage.rows[c], place, 1, 0), &stage.weights[c][5][channel]);  // tap (0, 5)
+    multiply_add(acc[1][1], staged_input(stage.rows[c], place, 1, 0), &stage.weights[c][6][channel]);  // tap (0, 6)
     // Kernel row 1: output rows of phase 0, input offset 0.
-    multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][7][channel]);   // tap (1, 0)
-    multiply_add(acc[0][2], &stage.rows[c][0][0] + place + 2, &stage.weights[c][8][channel]);   // tap (1, 1)
-    multiply_add(acc[0][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][9][channel]);   // tap (1, 2)
-    multiply_add(acc[0][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][10][channel]);  // tap (1, 3)
-    multiply_add(acc[0][2], &stage.rows[c][0][0] + place + 1, &stage.weights[c][11][channel]);  // tap (1, 4)
-    multiply_add(acc[0][0], &stage.rows[c][0][0] + place, &stage.weights[c][12][channel]);      // tap (1, 5)
-    multiply_add(acc[0][1], &stage.rows[c][0][0] + place, &stage.weights[c][13][channel]);      // tap (1, 6)
+    multiply_add(acc[0][1], staged_input(stage.rows[c], place, 0, 2), &stage.weights[c][7][channel]);   // tap (1, 0)
+    multiply_add(acc[0][2], staged_input(stage.rows[c], place, 0, 2), &stage.weights[c][8][channel]);   // tap (1, 1)
+    multiply_add(acc[0][0], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][9][channel]);   // tap (1, 2)
+    multiply_add(acc[0][1], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][10][channel]);  // tap (1, 3)
+    multiply_add(acc[0][2], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][11][channel]);  // tap (1, 4)
+    multiply_add(acc[0][0], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][12][channel]);  // tap (1, 5)
+    multiply_add(acc[0][1], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][13][channel]);  // tap (1, 6)
     // Kernel row 2: output rows of phase 1, input offset 0.
-    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 2, &stage.weights[c][14][channel]);  // tap (2, 0)
-    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 2, &stage.weights[c][15][channel]);  // tap (2, 1)
-    multiply_add(acc[1][0], &stage.rows[c][0][0] + place + 1, &stage.weights[c][16][channel]);  // tap (2, 2)
-    multiply_add(acc[1][1], &stage.rows[c][0][0] + place + 1, &stage.weights[c][17][channel]);  // tap (2, 3)
-    multiply_add(acc[1][2], &stage.rows[c][0][0] + place + 1, &stage.weights[c][18][channel]);  // tap (2, 4)
-    multiply_add(acc[1][0], &stage.rows[c][0][0] + place, &stage.weights[c][19][channel]);      // tap (2, 5)
-    multiply_add(acc[1][1], &stage.rows[c][0][0] + place, &stage.weights[c][20][channel]);      // tap (2, 6)
+    multiply_add(acc[1][1], staged_input(stage.rows[c], place, 0, 2), &stage.weights[c][14][channel]);  // tap (2, 0)
+    multiply_add(acc[1][2], staged_input(stage.rows[c], place, 0, 2), &stage.weights[c][15][channel]);  // tap (2, 1)
+    multiply_add(acc[1][0], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][16][channel]);  // tap (2, 2)
+    multiply_add(acc[1][1], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][17][channel]);  // tap (2, 3)
+    multiply_add(acc[1][2], staged_input(stage.rows[c], place, 0, 1), &stage.weights[c][18][channel]);  // tap (2, 4)
+    multiply_add(acc[1][0], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][19][channel]);  // tap (2, 5)
+    multiply_add(acc[1][1], staged_input(stage.rows[c], place, 0, 0), &stage.weights[c][20][channel]);  // tap (2, 6)
   }
 
   // After the loop, so that no register keeps them through it.
@@ -269,6 +270,24 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     store(acc[1][2], y_image, bias, co, m_y * 2 + 1, m_x * 3 + 2);
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Writes 8 bytes (aligned to 8) to global memory in one instruction.
+__device__ __forceinline__ void store_global_8(void* to, uint2 value) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(value.x), "r"(value.y) : "memory");
+}
+
+#endif
 
 }  // namespace convtgen_direct_forward_8ed5c90ca6234371_source
 using convtgen_direct_forward_8ed5c90ca6234371_source::convtgen_direct_forward_8ed5c90ca6234371;

@@ -21,44 +21,15 @@ constexpr int kGroupIn = 64;
 constexpr int kThreads = 256;  // the last ones may have nothing to do
 constexpr int kRunRead = 32;
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
-__device__ __forceinline__ uint4 load_constant_16(const void* from) {
-  uint4 value;
-  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "l"(from));
-  return value;
-}
-
-// Writes 16 bytes (aligned to 16) to global memory in one instruction.
-__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
-               "r"(value.w)
-               : "memory");
-}
-
-__device__ __forceinline__ float half_to_float(unsigned short bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
-}
-
-__device__ __forceinline__ unsigned short float_to_half(float value) {
-  unsigned short bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ uint4 load_constant_16(const void* from);
+__device__ __forceinline__ void store_global_16(void* to, uint4 value);
+__device__ __forceinline__ float half_to_float(unsigned short bits);
+__device__ __forceinline__ unsigned short float_to_half(float value);
 
 #endif
 
@@ -177,11 +148,6 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float (&wi
 
 // ---- Epilogue ----
 
-// Stores adjacent elements.
-__device__ __forceinline__ void store_elements(unsigned short* __restrict__ to, const float (&values)[8]) {
-  store_16(to, values + 0);
-}
-
 // Stores what a thread made. `grad_x` is the first channel of its slot at its first position.
 __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* __restrict__ grad_x) {
   #pragma unroll
@@ -191,7 +157,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
     for (int i = 0; i < 8; ++i) {
       values[i] = acc[i][column];
     }
-    store_elements(grad_x + column * 64, values);
+    store_16(grad_x + column * 64, values);
   }
 }
 
@@ -243,6 +209,47 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     store(acc, x_image + (position * 64 + first_in));
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+// Writes 16 bytes (aligned to 16) to global memory in one instruction.
+__device__ __forceinline__ void store_global_16(void* to, uint4 value) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z),
+               "r"(value.w)
+               : "memory");
+}
+
+__device__ __forceinline__ float half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+__device__ __forceinline__ unsigned short float_to_half(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+#endif
 
 }  // namespace convtgen_thin_grad_input_grad_input_9ecc8d5a1f41490e_source
 using convtgen_thin_grad_input_grad_input_9ecc8d5a1f41490e_source::convtgen_thin_grad_input_grad_input_9ecc8d5a1f41490e;

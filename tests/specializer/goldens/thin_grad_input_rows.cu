@@ -22,25 +22,12 @@ constexpr int kSlotTiles = 21;
 constexpr int kTileColumns = 32;
 constexpr int kThreads = 256;  // the last ones may have nothing to do
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
-__device__ __forceinline__ uint4 load_constant_16(const void* from) {
-  uint4 value;
-  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "l"(from));
-  return value;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ uint4 load_constant_16(const void* from);
 
 #endif
 
@@ -195,6 +182,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     store(acc, x_image + (slot * 4096ll + position));
   }
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+#endif
 
 }  // namespace convtgen_thin_grad_input_grad_input_c041463ba078a474_source
 using convtgen_thin_grad_input_grad_input_c041463ba078a474_source::convtgen_thin_grad_input_grad_input_c041463ba078a474;

@@ -29,25 +29,12 @@ constexpr long long kWeights = 5376ll;
 constexpr int kSliceBlocks = 336;
 constexpr int kLanes = 256;  // threads of a slot
 
-// ---- Device primitives ----
+// ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
-extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
-
-// The block's dynamic shared memory, 16-byte aligned.
-__device__ __forceinline__ void* shared_memory() {
-  return dynamic_shared_memory;
-}
-
-// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
-__device__ __forceinline__ uint4 load_constant_16(const void* from) {
-  uint4 value;
-  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "l"(from));
-  return value;
-}
+__device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ uint4 load_constant_16(const void* from);
 
 #endif
 
@@ -242,6 +229,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   __syncthreads();  // all threads' sums are there
   store_sums(totals, totals + 4096, made, partial);
 }
+
+// ---- Device primitives ----
+
+#ifndef CONVTGEN_HOST_DEVICE
+
+extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+
+// The block's dynamic shared memory, 16-byte aligned.
+__device__ __forceinline__ void* shared_memory() {
+  return dynamic_shared_memory;
+}
+
+// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.
+__device__ __forceinline__ uint4 load_constant_16(const void* from) {
+  uint4 value;
+  asm("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(from));
+  return value;
+}
+
+#endif
 
 }  // namespace convtgen_thin_grad_weight_grad_weight_9ff30e28dc2394db_source
 using convtgen_thin_grad_weight_grad_weight_9ff30e28dc2394db_source::convtgen_thin_grad_weight_grad_weight_9ff30e28dc2394db_add;

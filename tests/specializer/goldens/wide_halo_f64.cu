@@ -47,8 +47,8 @@ __device__ __forceinline__ double activate(double value) {
   return value;
 }
 
-// The epilogue of one thread and phase: adds the bias, applies the fuse chain, stores. `y` is the image, co the first
-// channel, (oy, ox) the output of the first position.
+// Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first
+// position.
 __device__ __forceinline__ void store(const Accumulators& acc, double* __restrict__ y, int co, int channels, int oy,
                                       int ox) {
   #pragma unroll
