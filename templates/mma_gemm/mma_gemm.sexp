@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "20e67c0f2f1b13016319c5c708f53bdfcd812db46edb3cc9ce5ae8c71aed7de0")
+  (digest "82cda4033e2339b145bbd66972c5929de806aa72ea269a47f37c4f6b58a9ddd5")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -458,8 +458,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)
@@ -1266,7 +1266,7 @@
                   (then
                     (do @31 (= (* to) (at elements i))))
                   (else
-                    (do @33 (call store_piece to (+ from (* (call stored_channel (* i kAtOnce)) kChannelPitch))))))))))))
+                    (do @33 (call store_staged_vector to (+ from (* (call stored_channel (* i kAtOnce)) kChannelPitch))))))))))))
     (for @40 (pragma "unroll") (declare @40 int i 0) (< i (call ceil_div kSingles 32)) (++ i)
       (declare @41 (const int) index (+ lane (* 32 i)))
       (declare @42 (const int) single (% index P::store))

@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "df71ee78ae8e1debc72d7639378d8bd47d46a677ca5a3146051e44dcf26ed8ba")
+  (digest "342f592f7008e62bfa2ee1351eac28c6d078c6324a8d58c9c210dea12f56c792")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -544,8 +544,8 @@
                     (do @17 (call store_global_4 to (call pair (at values 0) (at values 1)))))
                   (else
                     (do @19 (= (* to) (call narrow (at values 0)))))))))))))
-  (function @94 device void store_piece
-    (comment "Stores adjacent elements from shared memory in one piece.")
+  (function @94 device void store_staged_vector
+    (comment "Stores adjacent elements from shared memory as one vector.")
     (attributes "__forceinline__")
     (argument (pointer P::Element) to)
     (argument (pointer (const P::Element)) from)
