@@ -57,12 +57,11 @@ TemplateFacts facts_of_direct_grad_input() {
                .by_rows = true},
           },
       .far_weights = "",
-      .unseen_of_gradients = {"kernel: static_cast<long long>(image)",  // its factor is wide
-                              "kernel: static_cast<long long>(tile)",   // one image
-                              // A few channels; the others are far by their product.
-                              "kernel: static_cast<long long>(channel)",
-                              "multiply_add_unstaged: static_cast<long long>(channel)",
-                              "stage_weights: static_cast<long long>(channel)"},
+      .unseen_of_gradients =
+          {"kernel: static_cast<long long>(image)",  // its factor is wide
+                                                     // A few channels; the others are far by their product.
+           "kernel: static_cast<long long>(channel)", "multiply_add_unstaged: static_cast<long long>(channel)",
+           "stage_weight: static_cast<long long>(channel)"},
       .mutants =
           {
               {.name = "direct_grad_input_planes",

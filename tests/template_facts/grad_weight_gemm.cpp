@@ -104,7 +104,7 @@ TemplateFacts facts_of_grad_weight_gemm() {
                .scans = true},
           },
       .far_weights = "; dtype f16",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile,
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile,
                               "kernel: * #ll",  // totals take at most 64 MiB too
                                                 // A few channels of a known size.
                               "load_input: * #ll", "load_unit: * #ll", "load_unit_2: * #ll", "load_window: * #ll",

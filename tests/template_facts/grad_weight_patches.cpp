@@ -81,7 +81,7 @@ TemplateFacts facts_of_grad_weight_patches() {
                .by_rows = true},
           },
       .far_weights = "; dtype f16; layout nhwc",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile,
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile,
                               "add_part: * #ll",  // partial results, as those
                               "tiles_of: static_cast<long long>(batch)"},
       // Unseen: fences for barriers besides those for zeros; a warp that need not be together after its products; and

@@ -85,9 +85,8 @@ TemplateFacts facts_of_grad_weight_pixels() {
                .by_rows = true},
           },
       .far_weights = "; dtype f16; layout nhwc",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile,
-                              "tiles_of: static_cast<long long>(batch)", "tiles_of: const long long image_tiles",
-                              "copy_tile: const long long tile"},
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile, "tiles_of: static_cast<long long>(batch)",
+                              "tiles_of: const long long image_tiles", "copy_tile: const long long tile"},
       // Unseen: slices of no positions; a wait for a stage that is empty at first; loads of what nobody stores, and
       // products of rows that nobody stores; a warp that need not be together before products here, and in flat stages
       // two fences for barriers.

@@ -91,7 +91,7 @@ TemplateFacts facts_of_grad_weight_rows() {
                .by_rows = true},
           },
       .far_weights = "; compute tf32",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kDescriptorMove, kFirstTile, kTilesOfBatch},
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile, kTilesOfBatch},
       // Unseen: slices of no positions; a wait for a stage that is empty at first; loads of what nobody stores, and
       // products of rows that nobody stores; a fence for copies where nothing is copied.
       .mutants =

@@ -118,7 +118,6 @@ TemplateFacts facts_of_overlap_gemm() {
                        .layer = "conv_transpose2d 16 -> 8; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
                        .by_rows = true},
                   },
-              .unseen = {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)"},  // none is negative
               .parameters = {{"tile_n", 1}},
               .rows = rows_of_tile,
               .blocks = blocks_of_tile},

@@ -89,8 +89,7 @@ TemplateFacts facts_of_patch_gemm() {
                              "nhwc",
                     .flat = true},
                },
-           .unseen = {"wgmma_descriptor_move: static_cast<long long>(bytes / 16)",  // likewise
-                      "store_outputs: static_cast<long long>(tap / 2)",             // rows of a patch, of a known width
+           .unseen = {"store_outputs: static_cast<long long>(tap / 2)",  // rows of a patch, of a known width
                       "store_outputs: static_cast<long long>(tap / 4 * 4 + tap / 2 % 2)"},
            .rows = one_row},
       .mutants =

@@ -3,7 +3,6 @@
 
 #include "generator/planner/search/integers.h"
 #include "tests/template_facts/forward_gemm.h"
-#include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
 namespace tap_gemm {
@@ -98,7 +97,6 @@ TemplateFacts facts_of_tap_gemm() {
                .by_planes = true},
           },
       .far_weights = "; dtype f16; layout nhwc",
-      .unseen_of_gradients = {kDescriptorMove},
       .blocks_of_all = blocks_of_all,
       // Unseen: a warp that need not be together before the cluster's barrier here; a fence after other products.
       .mutants =
