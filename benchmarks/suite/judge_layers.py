@@ -1,7 +1,7 @@
 """Judges the planner by layers that no cost model was fitted to: judge.convt and judge_3d.convt, in all directions.
 
-    judge.py [--mode tf32]... [--layout nchw]... [--direction forward]... [--library libconvtgen.so] [--folder RESULTS]
-    judge.py --results RESULTS.json [--results RESULTS.json]...
+    judge_layers.py [--mode tf32]... [--layout nchw]... [--direction forward]... [--library libconvtgen.so] [--folder RESULTS]
+    judge_layers.py --results RESULTS.json [--results RESULTS.json]...
 
 Runs compare.py and compare_gradients.py on both files, which needs a GPU and PyTorch. The results of each file and kind
 of direction go to the folder. Then, or of earlier results, it prints for each direction, mode and layout the geometric
@@ -90,7 +90,7 @@ def main(words):
     try:
         return 0 if all([print_verdicts(name, verdicts(read_results(path))) for name, path in measured]) else 1
     except ResultsError as error:
-        sys.exit(f"judge.py: {error}")
+        sys.exit(f"judge_layers.py: {error}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""benchmarks/suite/judge.py without a GPU or PyTorch: what it runs, and what it says of results."""
+"""benchmarks/suite/judge_layers.py without a GPU or PyTorch: what it runs, and what it says of results."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "benchmarks", "suite"))
 
-import judge
+import judge_layers
 from results import write_results
 
 
@@ -25,7 +25,7 @@ def judged(*rows):
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as out:
         path = os.path.join(folder, "results.json")
         write_results(path, {"rows": list(rows)})
-        return judge.main(["--results", path]), out.getvalue()
+        return judge_layers.main(["--results", path]), out.getvalue()
 
 
 class JudgeTest(unittest.TestCase):
@@ -43,14 +43,15 @@ class JudgeTest(unittest.TestCase):
 
     def test_both_files_are_measured_in_all_directions(self):
         options = types.SimpleNamespace(mode=None, layout=["nchw"], direction=None, library="lib.so", folder="out")
-        made = [(name, os.path.basename(command[1]), path) for name, command, path in judge.commands(options)]
+        made = [(name, os.path.basename(command[1]), path) for name, command, path in judge_layers.commands(options)]
         self.assertEqual(made, [(name, program, os.path.join("out", f"{name}_{kind}.json"))
                                 for name in ("judge", "judge_3d")
                                 for program, kind in (("compare.py", "forward"), ("compare_gradients.py", "gradients"))])
-        for _, command, _ in judge.commands(options):
+        for _, command, _ in judge_layers.commands(options):
             self.assertTrue(os.path.exists(command[2]), command[2])
         options.direction = ["grad_weight"]
-        self.assertEqual([command[-4:-2] for _, command, _ in judge.commands(options)], [["--direction", "grad_weight"]] * 2)
+        ends = [command[-4:-2] for _, command, _ in judge_layers.commands(options)]
+        self.assertEqual(ends, [["--direction", "grad_weight"]] * 2)
 
 
 if __name__ == "__main__":
