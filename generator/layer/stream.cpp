@@ -22,33 +22,4 @@ Stream stream_of(const Axis& axis) {
   return stream;
 }
 
-std::int64_t final_outputs(const Stream& stream, std::int64_t frames) {
-  return std::max<std::int64_t>(0, frames * stream.stride - stream.delay);
-}
-
-std::int64_t all_outputs(const Stream& stream, std::int64_t frames) {
-  return frames == 0 ? 0 : std::max<std::int64_t>(0, frames * stream.stride - stream.delay + stream.rest);
-}
-
-namespace {
-
-ChunkCall call_up_to(const Stream& stream, std::int64_t before, std::int64_t frames, std::int64_t outputs) {
-  const std::int64_t kept = std::min(before, stream.context);
-  const std::int64_t given = final_outputs(stream, before);
-  return {.kept = kept,
-          .frames = kept + frames,
-          .first = given - (before - kept) * stream.stride,
-          .count = std::max<std::int64_t>(0, outputs - given)};
-}
-
-}  // namespace
-
-ChunkCall chunk_call(const Stream& stream, std::int64_t before, std::int64_t frames) {
-  return call_up_to(stream, before, frames, final_outputs(stream, before + frames));
-}
-
-ChunkCall rest_call(const Stream& stream, std::int64_t before) {
-  return call_up_to(stream, before, 0, all_outputs(stream, before));
-}
-
 }  // namespace convtgen

@@ -23,6 +23,7 @@
 #include "generator/planner/table/templates.h"
 #include "runtime/reference/run_layer.h"
 #include "tests/end_to_end/through_the_chain.h"
+#include "tests/layer/chunk_call.h"
 #include "tests/sample/sample.h"
 
 namespace convtgen::testing {

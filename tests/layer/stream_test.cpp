@@ -8,9 +8,16 @@
 #include <vector>
 
 #include "generator/layer/shape.h"
+#include "tests/layer/chunk_call.h"
 
 namespace convtgen {
 namespace {
+
+using testing::all_outputs;
+using testing::chunk_call;
+using testing::ChunkCall;
+using testing::final_outputs;
+using testing::rest_call;
 
 /// The pairs of frame and tap of an output of a call with the frames [from, end) of a sequence, by the definition.
 using Terms = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -84,9 +91,9 @@ TEST(Stream, AgreesWithTheDefinition) {
     for (std::int64_t& chunk : chunks) {
       chunk = random() % 3 == 0 ? 1 : 1 + static_cast<std::int64_t>(random() % 12);
     }
-    SCOPED_TRACE(testing::Message() << "kernel " << axis.kernel << " stride " << axis.stride << " padding "
-                                    << padding_text(axis.padding) << " output_padding " << axis.output_padding
-                                    << " dilation " << axis.dilation);
+    SCOPED_TRACE(::testing::Message() << "kernel " << axis.kernel << " stride " << axis.stride << " padding "
+                                      << padding_text(axis.padding) << " output_padding " << axis.output_padding
+                                      << " dilation " << axis.dilation);
     expect_stream(axis, chunks);
     if (HasFailure()) {
       return;

@@ -32,12 +32,16 @@ struct BroughtWork {
   double instructions = 0;
 };
 
-/// Lines of memory, of 128 bytes, that a warp's loads or copies of adjacent positions of one channel touch: of each run
-/// of positions that follow one another.
-double lines_of(const Facts& f, const Brought& b) {
+/// What a warp's loads or copies of adjacent positions of one channel touch: runs of bytes that follow one another, and
+/// lines of memory, of 128 bytes.
+struct Touched {
+  double run_bytes = 0, lines = 0;
+};
+Touched touched_of(const Facts& f, const Brought& b) {
   const double elements = 32 * static_cast<double>(b.span) * b.apart;
   const double run = b.is_whole ? elements : std::min(elements, static_cast<double>(b.row_elements));
-  return elements / run * std::max(1.0, run * static_cast<double>(f.bytes) / 128);
+  const double bytes = run * static_cast<double>(f.bytes);
+  return {bytes, elements / run * std::max(1.0, bytes / 128)};
 }
 
 BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
@@ -46,7 +50,7 @@ BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
     const double copies = b.turns * static_cast<double>(b.run);
     const double of_copies = b.span * f.bytes < 16 ? kShortCopy * copies : 0;
     const double bytes = static_cast<double>(b.row_elements * f.bytes);
-    return {.wavefronts = f.factors.mma_grad_weight_line * lines_of(f, b) * copies +
+    return {.wavefronts = f.factors.mma_grad_weight_line * touched_of(f, b).lines * copies +
                           std::max(of_copies, b.copied_bytes / f.factors.mma_grad_weight_copied),
             .waste = std::max(32.0, bytes) / (bytes / b.apart),
             .instructions = b.turns * kRunInstructions + copies * kRunCopy};
@@ -68,12 +72,10 @@ BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
     return work;
   }
   // 32 lanes load adjacent positions of one channel: their lines of memory, and sectors.
-  const double elements = 32 * span * b.apart;
-  const double run = b.is_whole ? elements : std::min(elements, static_cast<double>(b.row_elements));
-  const double bytes = run * static_cast<double>(f.bytes);
+  const Touched touched = touched_of(f, b);
   const double loads = c.number(kVector) * (b.span > 1 && !b.is_even ? 2 : 1);
-  work.wavefronts = b.turns * (f.factors.mma_grad_weight_line * lines_of(f, b) * loads + stored);
-  work.waste = std::max(32.0, bytes) / (bytes / b.apart);
+  work.wavefronts = b.turns * (f.factors.mma_grad_weight_line * touched.lines * loads + stored);
+  work.waste = std::max(32.0, touched.run_bytes) / (touched.run_bytes / b.apart);
   return work;
 }
 
