@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 
+from layer import COPY_BYTES_PER_SECOND, layers_in
 from results import geometric_mean, read_results
 from tables import RESULTS, table_of
 
@@ -15,9 +16,13 @@ ROOT = os.path.dirname(os.path.dirname(RESULTS))
 MODES = [("tf32", "nchw"), ("f16", "nhwc"), ("f16", "nchw"), ("f32x3", "nchw")]
 HEAD = ["tf32 NCHW", "f16 NHWC", "f16 NCHW", "f32x3 NCHW"]
 GRADIENTS = ["grad_input", "grad_weight"]
+MMA_FLOPS = {"tf32": 322e12, "f16": 643e12, "f32x3": 643e12 / 3}  # of an H200 by mma.sync, as large products reach
 # Layers of benchmarks/layers.convt; the means of gradients are of these, unless they are of all.
 NINETEEN = ("kb57 kb64 kb65 kb69 kb71 kb74 kb78 unet1 unet4 dcgan2 dcgan4 pose1 pose3 mrcnn yoloseg sam2x2 pillars "
             "hifi1 hifi4").split()
+
+with open(os.path.join(os.path.dirname(RESULTS), "layers.convt"), encoding="utf-8") as layer_file:
+    LAYERS = {layer.name: layer for layer in layers_in(layer_file.read())}
 
 
 # ---- Cells ----
@@ -60,9 +65,7 @@ def forward():
 
 
 def gradient(direction):
-    """f16 NHWC was measured again, after its templates."""
-    files = {"nchw": "gradients_h200.txt", "nhwc": "gradients_f16_nhwc_h200.txt"}
-    return [table_of(files[layout], mode, layout, direction) for mode, layout in MODES]
+    return [table_of("gradients_h200.txt", mode, layout, direction) for mode, layout in MODES]
 
 
 def sm_80(direction="forward"):
@@ -106,6 +109,7 @@ def layers_table():
 # Layers of other files, first plans unless a record that ships names them: what, file, mode, layout, section.
 OTHERS = [
     ("[60 drawn layers](../benchmarks/judge_1.convt)", "judge_h200.txt", "tf32", "nchw", ""),
+    ("[the same as `sm_80`](../benchmarks/judge_1.convt)", "any_gpu_h200.txt", "tf32", "nchw", "judge_1 as sm_80"),
     ("[others, every third](../benchmarks/judge.convt)", "cliffs_h200.txt", "tf32", "nchw", "judge"),
     ("[batch 1](../benchmarks/batch1.convt)", "batch1_h200.txt", "tf32", "nchw", ""),
     *(("[odd sizes](../benchmarks/outside.convt)", "outside_h200.txt", *each, "") for each in MODES[:2]),
@@ -150,20 +154,31 @@ def kernelbench_table(name, with_means):
     return table([*head, "", *head], [[*left, "", *right] for left, right in zip(cells[:half], cells[half:])])
 
 
+def share_by_mma(each):
+    """The arithmetic mean of the shares of the floor at the rates of products by mma.sync."""
+    shares = []
+    for row in each.rows:
+        layer = LAYERS[row.layer]
+        floor = max(layer.bytes(each.mode) / COPY_BYTES_PER_SECOND, layer.flops() / MMA_FLOPS[each.mode])
+        shares.append(1e3 * floor / row.ours)
+    return sum(shares) / len(shares)
+
+
 def older_table():
     as_sm_80 = sm_80()
 
-    def earlier(architecture, modes):
+    def as_other(architecture, modes):
         return [mean(table_of("any_gpu_h200.txt", *each, section=f"forward as {architecture}")) if each in modes else ""
                 for each in MODES]
 
     return table(["", *HEAD], [
         ["forward as `sm_80` (least)", *map(mean_and_least, as_sm_80)],
         ["of the floor", *(percent(each.share) for each in as_sm_80)],
+        ["of the floor by `mma.sync`, arithmetic mean", *(percent(share_by_mma(each)) for each in as_sm_80)],
         ["grad_input as `sm_80`, 19 layers", *map(mean_and_least, of_nineteen(sm_80("grad_input")))],
         ["grad_weight as `sm_80`, 19 layers", *map(mean_and_least, of_nineteen(sm_80("grad_weight")))],
-        ["forward as `sm_89`, earlier", *earlier("sm_89", MODES[:2])],
-        ["forward as `sm_75`, earlier", *earlier("sm_75", MODES[1:3])]])
+        ["forward as `sm_89`", *as_other("sm_89", MODES[:2])],
+        ["forward as `sm_75`", *as_other("sm_75", MODES[1:3])]])
 
 
 def volumes_table():
@@ -214,12 +229,11 @@ def link(name, text):
 
 def readme_tables():
     grad_input, grad_weight = (of_nineteen(gradient(direction)) for direction in GRADIENTS)
-    later = link("gradients_f16_nhwc_h200.txt", mean(grad_input[1]))
     hopper = [
         [link("forward_h200.txt", "25 layers") + ", forward", *map(bold_mean, forward())],
         ["the worst of them", *map(least, forward())],
         [link("gradients_h200.txt", "gradient of the input") + ", 19 layers",
-         *(later if each is grad_input[1] else mean(each) for each in grad_input)],
+         *map(mean, grad_input)],
         ["gradient of the weights", *map(mean, grad_weight)],
         [link("volumes_h200.txt", "12 volumes") + ", forward", *map(mean, volumes())],
         ["gradient of the input", *map(mean, volumes("grad_input"))],
