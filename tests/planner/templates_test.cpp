@@ -113,7 +113,7 @@ TEST_P(ReasonsOfDirection, AreTrueOfRandomLayers) {
   int compared = 0;
   const int layers = direction == Direction::kForward ? 3000 : direction == Direction::kGradInput ? 400 : 1500;
   // A run takes every third.
-  const std::uint64_t parts = convtgen::testing::tests_all() ? 1 : 3;
+  const std::uint64_t parts = convtgen::testing::tests_all() ? 1 : 6;
   const std::uint64_t part = convtgen::testing::hash_of(convtgen::testing::test_seed()) % parts;
   for (int i = 0; i < layers; ++i) {
     Problem problem{source.next().layer, direction, target_named("sm_90a").value()};

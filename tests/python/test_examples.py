@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import DEVICE, half
+from conftest import DEVICE, part
 
 import convtgen.torch as ct
 
@@ -27,8 +27,8 @@ import unet3d  # noqa: E402
 _TINY = ["--small", "--device", DEVICE]
 # (architecture, kind, policy). A training has the forward kernels too. Kernels for the host of 256 or 81 taps take long
 # to compile, and pix2pix has 256 x 256 pixels at least.
-_CASES = half(((name, "training", "always") for name in models.ARCHITECTURES if name not in ("pix2pix", "fcn8s", "fsrcnn")),
-              "architectures")
+_CASES = part(((name, "training", "always") for name in models.ARCHITECTURES if name not in ("pix2pix", "fcn8s", "fsrcnn")),
+              "architectures", 4)
 _CASES += [("hifigan", "inference", "always"), ("fcn8s", "inference", "always"), ("fsrcnn", "inference", "always"),
            ("pix2pix", "training", "never")]
 

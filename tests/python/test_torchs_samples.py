@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from conftest import ALL, DEVICE, half
+from conftest import ALL, DEVICE, part
 from layers import assert_close
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_modules import module_db
@@ -31,7 +31,7 @@ def assert_same(ours, theirs):
 def test_samples(op, dtype):
     own = OPERATORS[op.name]
     count = 0
-    for sample in half(op.sample_inputs(DEVICE, dtype, requires_grad=True), f"{op.name} {dtype}"):
+    for sample in part(op.sample_inputs(DEVICE, dtype, requires_grad=True), f"{op.name} {dtype}", 3):
         tensors = [tensor for tensor in (sample.input, *sample.args) if isinstance(tensor, torch.Tensor)]
         y, expected = own(sample.input, *sample.args, **sample.kwargs), op(sample.input, *sample.args, **sample.kwargs)
         if dtype == torch.bfloat16:
