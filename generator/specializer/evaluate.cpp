@@ -26,11 +26,11 @@ std::size_t order_of(const Program& program, const Function& function) {
 }  // namespace
 
 Result<Output> evaluate_program(const Globals& globals, std::span<const WantedKernel> kernels,
-                                std::string_view architecture) {
-  return Evaluator(globals, architecture).run(kernels);
+                                std::string_view architecture, std::optional<CleanUp> without) {
+  return Evaluator(globals, architecture).run(kernels, without);
 }
 
-Result<Output> Evaluator::run(std::span<const WantedKernel> kernels) {
+Result<Output> Evaluator::run(std::span<const WantedKernel> kernels, std::optional<CleanUp> without) {
   std::set<std::string> symbols;
   for (const WantedKernel& wanted : kernels | std::views::reverse) {
     specialise_kernel(wanted);
@@ -46,19 +46,23 @@ Result<Output> Evaluator::run(std::span<const WantedKernel> kernels) {
   if (error_) {
     return std::unexpected(*error_);
   }
-  while (drop_constant_arguments(output, changes_) || drop_unused_fields(output) || drop_forwards(output) ||
-         drop_arrays_of_one(output, changes_)) {
+  const auto with = [&](CleanUp each) { return without != each; };
+  while (drop_constant_arguments(output, changes_) || (with(CleanUp::kUnusedFields) && drop_unused_fields(output)) ||
+         (with(CleanUp::kForwards) && drop_forwards(output)) ||
+         (with(CleanUp::kArraysOfOne) && drop_arrays_of_one(output, changes_))) {
     do {  // what was computed for an argument alone goes with it
       for (Version& version : output.versions) {
         simplify(version.body, version.arguments, changes_);
       }
-    } while (drop_unused_arguments(output));
+    } while (with(CleanUp::kUnusedArguments) && drop_unused_arguments(output));
   }
   for (Version& version : output.versions) {
     rename_shadowing(version.body, version.arguments);
   }
   name_constants(output);
-  settle_comments(output);
+  if (with(CleanUp::kComments)) {
+    settle_comments(output);
+  }
   return output;
 }
 

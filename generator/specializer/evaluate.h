@@ -17,7 +17,7 @@ class Evaluator {
  public:
   Evaluator(const Globals& globals, std::string_view architecture) : globals_(globals), architecture_(architecture) {}
 
-  [[nodiscard]] Result<Output> run(std::span<const WantedKernel> kernels);
+  [[nodiscard]] Result<Output> run(std::span<const WantedKernel> kernels, std::optional<CleanUp> without);
 
  private:
   /// What a local name means.

@@ -104,11 +104,14 @@ struct WantedKernel {
   int cluster = 1;  // blocks of its clusters
 };
 
+/// Passes that take out what a person would not have written.
+enum class CleanUp { kUnusedArguments, kUnusedFields, kForwards, kArraysOfOne, kComments };
+
 /// Evaluates these kernels, at least one, and all that they call, for an architecture ("sm_90a"). Names of functions
 /// are given from the last kernel on. Errors name the template's line; one is a primitive that the architecture lacks,
-/// another a kernel that the program lacks.
+/// another a kernel that the program lacks. `without` is for tests, which show that the clean-up is needed.
 [[nodiscard]] Result<Output> evaluate_program(const Globals& globals, std::span<const WantedKernel> kernels,
-                                              std::string_view architecture);
+                                              std::string_view architecture, std::optional<CleanUp> without = {});
 
 /// Whether a function that the output calls so is reached from this one.
 [[nodiscard]] bool reaches(const Output& output, const Version& from, std::string_view name);
@@ -189,8 +192,8 @@ struct Text {
   std::vector<int> lines;
 };
 
-/// The whole source below `head`: constants, declarations of primitives, the records, aliases and functions, the kernel,
-/// the primitives. All in a namespace of the kernel's name, from which the kernels are made global names.
+/// The whole source below `head`: constants, declarations of primitives, the records, aliases and functions, the
+/// kernel, the primitives. All in a namespace of the kernel's name, from which the kernels are made global names.
 [[nodiscard]] Text print(const Output& output, const std::string& head);
 
 }  // namespace convtgen

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -14,6 +17,8 @@
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
 #include "generator/planner/table/templates.h"
+#include "generator/program/program_text.h"
+#include "generator/specializer/residual.h"
 #include "generator/specializer/specialize.h"
 #include "tests/end_to_end/random_layers.h"
 #include "tests/sample/sample.h"
@@ -26,6 +31,7 @@ namespace {
 using testing_support::FoundLeftover;
 using testing_support::Leftover;
 using testing_support::leftovers_in;
+using testing_support::name_of;
 
 /// What is left in a source of this code, with constants above it.
 std::vector<FoundLeftover> found_in(const std::string& code) {
@@ -194,6 +200,51 @@ TEST_P(LeftoversOf, RandomPlansAreNone) {
     EXPECT_EQ(leftovers_as_text(text), "") << text.substr(0, text.find('\n', text.find('\n') + 1));
   }
   EXPECT_EQ(plans, wanted);
+}
+
+/// The source of a plan without one of the clean-ups.
+std::string source_without(const Problem& problem, const Plan& plan, std::optional<CleanUp> without) {
+  const Program program = read_program((*template_named(plan.template_name))->program()).value();
+  const Globals globals = Globals::make(program, plan.parameters).value();
+  std::vector<WantedKernel> wanted;
+  for (const KernelPlan& planned : plan.launch.kernels) {
+    const std::string symbol = "kernel" + planned.suffix;
+    if (std::ranges::find(wanted, symbol, &WantedKernel::symbol) == wanted.end()) {
+      wanted.push_back({planned.function, symbol, planned.cluster});
+    }
+  }
+  return print(evaluate_program(globals, wanted, problem.target.architecture, without).value(), "// head\n").text;
+}
+
+std::string layers_text() {
+  std::ostringstream text;
+  text << std::ifstream(CONVTGEN_BENCHMARK_LAYERS).rdbuf();
+  return text.str();
+}
+
+// Each clean-up takes leftovers out of first plans for the benchmark's layers: without it there are some, of this kind.
+TEST(Leftovers, AreThereWithoutACleanUp) {
+  std::map<CleanUp, Leftover> unseen = {{CleanUp::kUnusedArguments, Leftover::kParameter},
+                                        {CleanUp::kUnusedFields, Leftover::kField},
+                                        {CleanUp::kForwards, Leftover::kForwards},
+                                        {CleanUp::kArraysOfOne, Leftover::kArrayOfOne},
+                                        {CleanUp::kComments, Leftover::kName}};
+  const std::vector<NamedLayer> layers = parse_file(layers_text()).value();
+  for (std::size_t i = 0; !unseen.empty() && i < layers.size(); ++i) {
+    for (const Direction direction : {Direction::kForward, Direction::kGradInput, Direction::kGradWeight}) {
+      Problem problem = {layers[i].layer, direction, target_named(i % 2 == 0 ? "sm_90a" : "sm_80").value()};
+      problem.layer.directions = {direction};
+      const Plan first = plan(problem).value().front();
+      EXPECT_EQ(leftovers_as_text(source_without(problem, first, {})), "");
+      std::erase_if(unseen, [&](const auto& each) {
+        const std::vector<FoundLeftover> found = leftovers_in(source_without(problem, first, each.first));
+        return std::ranges::count(found, each.second, &FoundLeftover::kind) > 0;
+      });
+    }
+  }
+  for (const auto& [clean_up, kind] : unseen) {
+    ADD_FAILURE() << name_of(kind) << ": nothing is left over without clean-up " << static_cast<int>(clean_up);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LeftoversOf, ::testing::ValuesIn(testing::directed_templates()),
