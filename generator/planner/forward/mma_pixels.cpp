@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -86,13 +86,14 @@ bool arranges(const Facts& f, const Block& b) {
   return splits(f) || (!f.channels_last && b.plane_words == 0);
 }
 
-/// Phases of a row that may be columns of one product: of an axis whose phases have as many taps.
+/// Phases of a row that may be columns of one product, adjacent ones with as many taps: all of a stride; where values are
+/// split, also a part of a longer one.
 std::vector<std::int64_t> column_phases_of(const Facts& f) {
   const Axis& of = f.columns;
-  const bool may_fuse = !f.channels_last && !splits(f) && of.stride > 1 && of.stride <= kMostColumnPhases &&
-                        std::has_single_bit(static_cast<std::uint64_t>(of.stride)) && of.kernel % of.stride == 0 &&
-                        of.dilation == 1;
-  return may_fuse ? std::vector<std::int64_t>{1, of.stride} : std::vector<std::int64_t>{1};
+  const std::int64_t phases = std::gcd(of.stride, of.kernel);
+  const std::int64_t fused = std::min(kMostColumnPhases, phases & -phases);
+  const bool may_fuse = !f.channels_last && of.dilation == 1 && fused > 1 && (splits(f) || fused == of.stride);
+  return may_fuse ? std::vector<std::int64_t>{1, fused} : std::vector<std::int64_t>{1};
 }
 
 /// Whether copies of so many bytes can bring words of planes, of so many adjacent taps: each lies in a row of x as a
