@@ -164,6 +164,11 @@ TemplateFacts facts_of_mma_pixels() {
                           .sizes = {3, {5, 8}},
                           .chips = {"sm_80"},
                           .all_plans = true},
+                         {.layer = "conv_transpose1d 36 -> 2; kernel 256; stride 128; padding 32; input 3x9; compute "
+                                   "tf32; bias",
+                          .sizes = {3, {1, 9}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
                          // The same of split values; of a long stride, and of phases with other numbers of taps.
                          {.layer = "conv_transpose1d 40 -> 5; kernel 192; stride 64; padding 16; input 3x9; compute "
                                    "f32x3; bias",
