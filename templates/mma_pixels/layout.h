@@ -24,12 +24,13 @@ __host__ __device__ constexpr int larger(int a, int b) {
 
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
-// The axis of columns as products have it. Where a row's phases are columns of one product, each has as many taps: then
-// this axis has stride 1, and tap t of a channel's phase r is the kernel's column t * stride_w + r.
+// The axis of columns as products have it. Where adjacent phases of a row are columns of one product, each has as many
+// taps: then this axis has a phase for each column_phases of them, and tap t of a channel's phase r of these is the
+// kernel's column t * column_phases + r.
 constexpr bool kFusedPhases = P::column_phases > 1;
 constexpr int kKernelW = P::kernel_w / P::column_phases;
 constexpr int kStrideW = P::stride_w / P::column_phases;
-constexpr int kPaddingW = kFusedPhases ? P::padding_w / P::stride_w : P::padding_w;
+constexpr int kPaddingW = kFusedPhases ? P::padding_w / P::stride_w * kStrideW : P::padding_w;
 constexpr int kGroupColumns = kGroupOut * P::column_phases;
 
 constexpr int kTaps = P::kernel_d * P::kernel_h * kKernelW;  // of a column
@@ -127,6 +128,7 @@ constexpr int kStepBytes = kParts * P::block_n * 32;
 constexpr int kKBlockWeightBytes = kKSteps * kStepBytes;
 constexpr int kWeightCopies = kKBlockWeightBytes / (16 * kThreads);  // of a thread and stage
 constexpr long long kWeightBytes = static_cast<long long>(kStageTaps) * kKBlocks * kKBlockWeightBytes;  // of an N tile
+constexpr int kColumnPhases = kSplit ? P::column_phases : 1;  // of a channel, that are packed as its columns
 #include "split/pack_blocks.h"
 constexpr long long kPackedMaximaOffset = kWeightBytes + P::block_n * 4;
 constexpr int kColumnBytes = kSplit ? P::block_n * (1 + kColumnMaxima) * 4 : 0;
@@ -171,8 +173,8 @@ static_assert(kKBlockWeightBytes % (16 * kThreads) == 0, "threads copy equally m
 static_assert(kGroupChannels % kVector == 0, "channels are whole vectors");
 static_assert(P::channels_last || kPlanes || kFusedPhases || P::store == 1,
               "arranged positions are stored element by element");
-static_assert(!kFusedPhases || (P::column_phases == P::stride_w && P::kernel_w % P::stride_w == 0 &&
-                                P::dilation_w == 1 && !P::channels_last && !kSplit),
+static_assert(!kFusedPhases || (P::stride_w % P::column_phases == 0 && P::kernel_w % P::column_phases == 0 &&
+                                P::dilation_w == 1 && !P::channels_last),
               "a row's phases have as many taps");
 static_assert(!kFusedPhases || (P::block_n % P::column_phases == 0 && P::column_phases % P::store == 0 &&
                                 P::adjacent_channels % P::store == 0),

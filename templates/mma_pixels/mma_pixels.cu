@@ -108,7 +108,9 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w * P::input_stride_w + columns.offset;
     const int oz = kHasDepth ? m_d * P::stride_d + planes.phase : 0;
     const int oy = m_h * P::stride_h + rows.phase;
-    const int ox = m_w * P::stride_w + (kFusedPhases ? -(P::padding_w % P::stride_w) : columns.phase);
+    const int ox = m_w * P::stride_w +
+                   (kFusedPhases ? (kStrideW > 1 ? columns.phase * P::column_phases : 0) - P::padding_w % P::stride_w
+                                 : columns.phase);
     unsigned int bits = taps_within(ix, in_w, kPhaseTapsW, kOffsetStepW) |
                         taps_within(iy, in_h, kPhaseTapsH, kOffsetStepH) << kFirstBitH;
     if (kHasDepth) {

@@ -1,8 +1,10 @@
 // How the packing of weights that are split is shared among blocks.
-// Needs: kChannelTiles, kKBlocks, kKSteps, kPackers, P
+// Needs: kChannelTiles, kColumnPhases, kKBlocks, kKSteps, kPackers, P
 #pragma once
 
-constexpr int kKernelTaps = P::kernel_d * P::kernel_h * P::kernel_w;
+// Of a column; a channel has kColumnPhases of them.
+
+constexpr int kKernelTaps = P::kernel_d * P::kernel_h * P::kernel_w / kColumnPhases;
 constexpr int kAllKSteps = kKBlocks * kKSteps;
 constexpr int kLaneValues =
     kAllKSteps * kKernelTaps * 4;  // a column's items: each lane's four weights of a k-step and tap
@@ -15,7 +17,7 @@ __host__ __device__ constexpr bool shares_more(int columns, int parts) {
 
 // How many adjacent columns a block packs: few where the layer has few. But loads are to read whole sectors.
 constexpr int pack_columns() {
-  const int fewest = !P::weight_channels_last && kKernelTaps >= 8 ? 1 : 2;
+  const int fewest = kColumnPhases > 1 ? 8 : !P::weight_channels_last && kKernelTaps >= 8 ? 1 : 2;
   int columns = 8;
   while (columns > fewest && shares_more(columns, 1)) {
     columns /= 2;

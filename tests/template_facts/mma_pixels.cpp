@@ -89,6 +89,10 @@ TemplateFacts facts_of_mma_pixels() {
                .layer = "conv_transpose3d 64 -> 32; kernel 3; stride 2; padding 1; input ?x?x?x?; compute tf32; layout "
                         "nhwc",
                .architecture = "sm_80"},
+              {.name = "mma_pixels_split_phases",
+               .layer =
+                   "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; compute f32x3; bias",
+               .architecture = "sm_80"},
               {.name = "mma_pixels_split",
                .layer =
                    "conv_transpose2d 256 -> 128; kernel 4x4; stride 2x2; padding 1x1; input 128x8x8; compute f32x3; "
@@ -114,6 +118,7 @@ TemplateFacts facts_of_mma_pixels() {
                .benchmarks = {"unet1", "pillars"},
                .direction = Direction::kGradInput},
               {.group = "pixels_of_halves", .compute = Compute::kF32x3, .benchmarks = {"dcgan2", "pose1"}},
+              {.group = "pixels_of_fused_halves", .compute = Compute::kF32x3, .benchmarks = {"hifi1", "mrcnn"}},
               {.group = "pixels_of_halves_grad_input",
                .compute = Compute::kF32x3,
                .layout = Layout::kNhwc,
@@ -159,6 +164,22 @@ TemplateFacts facts_of_mma_pixels() {
                           .sizes = {3, {5, 8}},
                           .chips = {"sm_80"},
                           .all_plans = true},
+                         {.layer = "conv_transpose1d 36 -> 2; kernel 256; stride 128; padding 32; input 3x9; compute "
+                                   "tf32; bias",
+                          .sizes = {3, {1, 9}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         // The same of split values; of a long stride, and of phases with other numbers of taps.
+                         {.layer = "conv_transpose1d 40 -> 5; kernel 192; stride 64; padding 16; input 3x9; compute "
+                                   "f32x3; bias",
+                          .sizes = {3, {1, 9}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
+                         {.layer = "64 -> 20; kernel 3x12; stride 2x8; padding 1x2; groups 2; input 3x5x7; compute "
+                                   "f32x3; fuse relu",
+                          .sizes = {3, {5, 7}},
+                          .chips = {"sm_80"},
+                          .all_plans = true},
                          {.layer = "conv_transpose3d 20 -> 12; kernel 2; stride 2; input 2x3x4x6; compute tf32; bias",
                           .sizes = {2, {3, 4, 6}},
                           .chips = {"sm_80"},
@@ -183,6 +204,8 @@ TemplateFacts facts_of_mma_pixels() {
                .layer = "conv_transpose2d 26 -> 16; kernel 4; stride 2; padding 1; compute tf32"},
               {.name = "PixelsF32x3",
                .layer = "conv_transpose2d 26 -> 16; kernel 4; stride 2; padding 1; bias; compute f32x3"},
+              {.name = "PixelsOfPhasesF32x3",
+               .layer = "conv_transpose2d 26 -> 8; kernel 16; stride 8; padding 4; bias; compute f32x3"},
           },
       .far = {.layers =
                   {
@@ -227,7 +250,8 @@ TemplateFacts facts_of_mma_pixels() {
               .tiles_of_sequence = tiles_of_phases},
       // Unseen: positions of no image, whose outputs are not stored; a split layer's totals, to which products are
       // added more often; the tap after the last one, whose copies no product reads; of planes the first channels of a
-      // k-block, which the last one has too; where positions are all of one phase, that outputs lie within it.
+      // k-block, which the last one has too; where positions are all of one phase, that outputs lie within it; that a
+      // position's fused phases begin within the row, which is checked of each store.
       .mutants =
           {
               {.name = "mma_pixels_phases",
@@ -266,6 +290,14 @@ TemplateFacts facts_of_mma_pixels() {
                .unseen = 1,
                .few_blocks = true,
                .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 32, stages 3"},
+              {.name = "mma_pixels_split_fused",
+               .layer = "conv_transpose2d 50 -> 5; kernel 3x12; stride 2x8; padding 1x2; input 3x5x5; compute f32x3; "
+                        "bias",
+               .least_mutants = 8,
+               .unseen = 2,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, warps_m 2, warps_n 1, block_k 32, stages 3, column_phases 4, store 1, "
+                        "adjacent_channels 4"},
               {.name = "mma_pixels_volumes",
                .layer = "conv_transpose3d 40 -> 20; kernel 3; stride 2; padding 1; input 2x3x5x5; dtype f16; layout "
                         "nhwc; bias",

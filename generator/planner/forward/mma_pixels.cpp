@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -34,7 +34,8 @@ constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fr
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
 constexpr std::int64_t kLeastStages = 3, kMostStages = 4;
 constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
-constexpr std::int64_t kMostColumnPhases = 32;  // all of a channel are columns of one block
+constexpr std::int64_t kMostColumnPhases = 32;   // of a channel that are columns of one block,
+constexpr std::int64_t kWideColumnPhases = 128;  // and where it has few channels
 constexpr double kFusedOutput = 5;              // instructions more for each output of fused phases
 constexpr std::int64_t kSplitBlockK = 32;       // input channels of a stage, where values are split
 constexpr double kSplitProducts = 3;            // of f16, for each of fp32
@@ -86,13 +87,20 @@ bool arranges(const Facts& f, const Block& b) {
   return splits(f) || (!f.channels_last && b.plane_words == 0);
 }
 
-/// Phases of a row that may be columns of one product: of an axis whose phases have as many taps.
+/// Phases of a row that may be columns of one product, adjacent ones with as many taps: all of a stride, or a part of a
+/// long one; where values are split, of each. More of them where few channels would leave most of a block's columns.
 std::vector<std::int64_t> column_phases_of(const Facts& f) {
   const Axis& of = f.columns;
-  const bool may_fuse = !f.channels_last && !splits(f) && of.stride > 1 && of.stride <= kMostColumnPhases &&
-                        std::has_single_bit(static_cast<std::uint64_t>(of.stride)) && of.kernel % of.stride == 0 &&
-                        of.dilation == 1;
-  return may_fuse ? std::vector<std::int64_t>{1, of.stride} : std::vector<std::int64_t>{1};
+  const std::int64_t common = std::gcd(of.stride, of.kernel), phases = common & -common;
+  std::vector<std::int64_t> all = {1};
+  if (!f.channels_last && of.dilation == 1 && phases > 1 &&
+      (splits(f) || phases == of.stride || of.stride > kMostColumnPhases)) {
+    all.push_back(std::min(kMostColumnPhases, phases));
+    if (phases > kMostColumnPhases && f.group_out * kMostColumnPhases < kWideColumnPhases) {
+      all.push_back(std::min(kWideColumnPhases, phases));
+    }
+  }
+  return all;
 }
 
 /// Whether copies of so many bytes can bring words of planes, of so many adjacent taps: each lies in a row of x as a
@@ -269,7 +277,10 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     }
     return BlockChoices(std::move(all))
         .each(&Block::column_phases, column_phases_of(f))
-        .keep([&](const Block& b) { return b.block_n == 32 || b.block_n < 2 * f.group_out * b.column_phases; })
+        .keep([&](const Block& b) {
+          return b.block_n % b.column_phases == 0 &&
+                 (b.block_n == 32 || b.block_n < 2 * f.group_out * b.column_phases);
+        })
         .each(&Block::block_k, splits(f) ? std::vector{kSplitBlockK}
                                          : std::vector{2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
         .each(&Block::stages, {kMostStages, kLeastStages})
