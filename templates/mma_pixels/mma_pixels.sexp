@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "675baa058776777c9a4fac0be4094b36b2c01cb9f41dcff0678bdd20076cc0ed")
+  (digest "7a54f79945232d45448ce44d94060592fa301e2dabba5b3714d7e50b5e0e2732")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -32,6 +32,7 @@
   (type_parameter Sum float)
   (parameter int type 0)
   (parameter int fuse_count 0)
+  (parameter int fuse_input_count 0)
   (parameter int block_m 128)
   (parameter int block_n 128)
   (parameter int adjacent_channels 8)
@@ -306,7 +307,8 @@
   (static_assert @183 (|| (|| (! kPlanes) kFusedPhases) (<= P::store 2)) "a thread's positions are adjacent in a product")
   (static_assert @184 (|| (== kRowTaps 1) (&& (&& (&& (== (% kKernelW kRowTaps) 0) (== kStrideW 1)) (== P::dilation_w 1)) (! kFusedPhases))) "the taps of a stage are adjacent")
   (static_assert @186 (< kTapBits 32) "a word has a bit for each tap, and for the one after the last")
-  (static_assert @187 (|| (== (* (* P::input_stride_d P::input_stride_h) P::input_stride_w) 1) (== kPhases 1)) "a gradient of the input has one phase")
+  (static_assert @187 (|| (|| (== P::fuse_input_count 0) kSplit) (&& (! P::channels_last) (! kPlanes))) "x is activated where it is arranged")
+  (static_assert @189 (|| (== (* (* P::input_stride_d P::input_stride_h) P::input_stride_w) 1) (== kPhases 1)) "a gradient of the input has one phase")
   (file "mma_pixels.cu")
   (section @25 "Elements")
   (file "device/convert.h")
@@ -527,6 +529,38 @@
     (declare @1 (const int) i (+ (* (/ channel (* 4 kAdjacentChannels)) kAdjacentChannels) (% channel kAdjacentChannels)))
     (declare @2 (const int) thread (% (/ channel kAdjacentChannels) 4))
     (return @3 (+ (+ (* (/ i 2) 8) (* thread 2)) (% i 2))))
+  (file "device/input_activation.h")
+  (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
+  (function @15 device Element activate_input
+    (comment "An element of x, activated and rounded to its type, as an operator before the layer would write it.")
+    (attributes "__forceinline__")
+    (argument Element value)
+    (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
+  (function @20 device "unsigned int" activate_word
+    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (if_constexpr @1 (== (sizeof Element) 4)
+      (then
+        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
+      (else
+        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
+        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
+        (return @6 (| low (<< high 16))))))
+  (function @31 device uint4 activate_words
+    (comment "The same of a vector.")
+    (attributes "__forceinline__")
+    (argument uint4 words)
+    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
+  (function @36 device Element input_of
+    (comment "An element or a word as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (function @39 device "unsigned int" input_word
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "device/warp.h")
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")
@@ -600,15 +634,15 @@
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
   (file "split.h")
-  (section @11 "Weights")
-  (constant @13 int kPhaseGroups 1 (trail "each N tile has the taps of all phases"))
-  (function @16 device "long long" packed_offset
+  (section @12 "Weights")
+  (constant @14 int kPhaseGroups 1 (trail "each N tile has the taps of all phases"))
+  (function @17 device "long long" packed_offset
     (comment "Where the weights of a k-step and a tap begin in those of an N tile.")
     (attributes "inline")
     (argument int k_step)
     (argument int tap)
     (return @1 (+ (* (+ (* (static_cast "long long" tap) kKBlocks) (/ k_step kKSteps)) kKBlockWeightBytes) (* (% k_step kKSteps) kStepBytes))))
-  (constant @20 int kFragmentBytes 512 (trail "of eight columns"))
+  (constant @21 int kFragmentBytes 512 (trail "of eight columns"))
   (file "split/pack.h")
   (constant @13 int kThreadRows (static_cast int (/ kPackedBytes (* (* 16ll kPackers) kPackBlocks))))
   (constant @14 int kSplitRows (call larger kThreadRows 1))
@@ -670,20 +704,20 @@
         (declare @46 (pointer "unsigned char") of_tap (+ to (call packed_offset k_step tap)))
         (do @47 (= (at (reinterpret_cast (pointer uint4) (+ of_tap (* (/ n 8) kFragmentBytes))) (+ (* (% n 8) 4) (% item 4))) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 0) low) (. (at pairs 1) low)))))))
   (file "split.h")
-  (constant @24 int kPackedRows (? kSplit kSplitRows 4) (trail "of 16 bytes, that a thread packs"))
-  (section @26 "Scales")
-  (constant @29 int kScanThreads 256)
-  (constant @30 int kScanReads 8 (trail "of a thread, that are in flight together"))
-  (constant @31 int kScanPixels (? (|| (|| (< P::depth 0) (< P::height 0)) (< P::width 0)) (<< 1 16) (* (* P::depth P::height) P::width)))
-  (constant @32 int kScanSlices (? (>= kScanPixels 4096) 8 (? (>= kScanPixels 1024) 2 1)))
-  (constant @33 int kScanBlocks (* kScales kScanSlices) (trail "of an image"))
-  (constant @34 int kScanSharedBytes (* (/ kScanThreads 32) 4))
-  (constant @36 int kGroupExponents (+ 1 kKBlocks))
-  (constant @37 int kExponents (* P::groups kGroupExponents))
-  (constant @38 int kExponentBytes (* kExponents 4))
-  (constant @39 int kMaximaBytes (* kScanBlocks 4))
-  (constant @40 int kMostRaise 126 (trail "so that a float is the factor between two scales"))
-  (function @43 kernel void scan_input
+  (constant @25 int kPackedRows (? kSplit kSplitRows 4) (trail "of 16 bytes, that a thread packs"))
+  (section @27 "Scales")
+  (constant @30 int kScanThreads 256)
+  (constant @31 int kScanReads 8 (trail "of a thread, that are in flight together"))
+  (constant @32 int kScanPixels (? (|| (|| (< P::depth 0) (< P::height 0)) (< P::width 0)) (<< 1 16) (* (* P::depth P::height) P::width)))
+  (constant @33 int kScanSlices (? (>= kScanPixels 4096) 8 (? (>= kScanPixels 1024) 2 1)))
+  (constant @34 int kScanBlocks (* kScales kScanSlices) (trail "of an image"))
+  (constant @35 int kScanSharedBytes (* (/ kScanThreads 32) 4))
+  (constant @37 int kGroupExponents (+ 1 kKBlocks))
+  (constant @38 int kExponents (* P::groups kGroupExponents))
+  (constant @39 int kExponentBytes (* kExponents 4))
+  (constant @40 int kMaximaBytes (* kScanBlocks 4))
+  (constant @41 int kMostRaise 126 (trail "so that a float is the factor between two scales"))
+  (function @44 kernel void scan_input
     (comment "The largest finite magnitude of a slice of an image's k-block: (image, k-block of all groups, slice).")
     (launch_bounds kScanThreads)
     (argument (restrict (pointer (const Element))) x)
@@ -716,20 +750,23 @@
           (then
             (do @26 (= (at read k) (? P::channels_last (at from (+ (* (+ i (* k kTogether)) P::in_channels) (% thread 32))) (at from (+ i (* k kTogether)))))))))
       (for @30 (pragma "unroll") (declare @30 int k 0) (< k kScanReads) (++ k)
-        (do @31 (= most (call larger_finite most (at read k))))))
-    (for @35 (pragma "unroll") (declare @35 int mask 16) (>= mask 1) (/= mask 2)
-      (do @36 (= most (call fmaxf most (call __shfl_xor_sync 0xffffffffu most mask)))))
-    (declare @38 (pointer float) found (static_cast (pointer float) (call shared_memory)))
-    (if @39 (== (% thread 32) 0)
+        (if @31 (&& kActivatesInput (< (+ i (* k kTogether)) end))
+          (then
+            (do @32 (= (at read k) (call activate_input (at read k))))))
+        (do @34 (= most (call larger_finite most (at read k))))))
+    (for @38 (pragma "unroll") (declare @38 int mask 16) (>= mask 1) (/= mask 2)
+      (do @39 (= most (call fmaxf most (call __shfl_xor_sync 0xffffffffu most mask)))))
+    (declare @41 (pointer float) found (static_cast (pointer float) (call shared_memory)))
+    (if @42 (== (% thread 32) 0)
       (then
-        (do @40 (= (at found (/ thread 32)) most))))
-    (do @42 (call __syncthreads))
-    (if @43 (== thread 0)
+        (do @43 (= (at found (/ thread 32)) most))))
+    (do @45 (call __syncthreads))
+    (if @46 (== thread 0)
       (then
-        (for @44 plain (declare @44 int warp 1) (< warp (/ kScanThreads 32)) (++ warp)
-          (do @45 (= most (call fmaxf most (at found warp)))))
-        (do @47 (= (at maxima (. blockIdx x)) most)))))
-  (function @95 device int exponent_of_k_block
+        (for @47 plain (declare @47 int warp 1) (< warp (/ kScanThreads 32)) (++ warp)
+          (do @48 (= most (call fmaxf most (at found warp)))))
+        (do @50 (= (at maxima (. blockIdx x)) most)))))
+  (function @99 device int exponent_of_k_block
     (comment "The exponent of a k-block's scale, by its largest magnitude.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) maxima)
@@ -738,7 +775,7 @@
     (for @3 (pragma "unroll") (declare @3 int slice 0) (< slice kScanSlices) (++ slice)
       (do @4 (= most (call fmaxf most (at maxima (+ first slice))))))
     (return @6 (call scale_exponent most)))
-  (function @106 kernel void find_exponents
+  (function @110 kernel void find_exponents
     (comment "Makes exponents of maxima: of an image and a group. Those of magnitudes that are near are the same, since what goes")
     (comment "on with another scale must be put away before.")
     (launch_bounds kScanThreads)
@@ -756,7 +793,7 @@
         (do @11 (= (at to 0) least))
         (for @13 (pragma "unroll 4") (declare @13 int k_block 0) (< k_block kKBlocks) (++ k_block)
           (do @14 (= (at to (+ 1 k_block)) (call min (* (/ (- (call exponent_of_k_block of_group (* k_block kScanSlices)) least) 2) 2) kMostRaise)))))))
-  (function @126 device void arrange_split
+  (function @130 device void arrange_split
     (comment "Writes a k-block of x as products read it.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) x)
@@ -781,7 +818,7 @@
       (do @17 (= (at values c) 0))
       (if @18 (|| (== (% kGroupIn P::block_k) 0) (< (+ first c) kGroupIn))
         (then
-          (do @19 (= (at values c) (? P::channels_last (at from c) (at from (* c plane))))))))
+          (do @19 (= (at values c) (call input_of (? P::channels_last (at from c) (at from (* c plane)))))))))
     (declare @22 (array SplitPair (/ kVector 2)) pairs)
     (for @24 (pragma "unroll") (declare @24 int word 0) (< word (/ kVector 2)) (++ word)
       (do @25 (= (at pairs word) (call split_pair (at values (* word 2)) (at values (+ (* word 2) 1)) scale false))))
@@ -789,13 +826,13 @@
     (declare @28 (pointer "unsigned char") to (+ (+ (+ arranged (* pixel kInputPixelBytes)) (* k_block kPixelBytes)) (* (+ (* (/ unit 2) 4) (% unit 2)) 16)))
     (do @29 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (. (at pairs 0) high) (. (at pairs 1) high) (. (at pairs 2) high) (. (at pairs 3) high))))
     (do @30 (= (* (reinterpret_cast (pointer uint4) (+ to 32))) (call make_uint4 (. (at pairs 0) low) (. (at pairs 1) low) (. (at pairs 2) low) (. (at pairs 3) low)))))
-  (section @159 "Totals")
-  (alias @162 Accumulators (array (array (array float 4) (/ kWarpChannels 8)) kWarpTiles)
+  (section @163 "Totals")
+  (alias @166 Accumulators (array (array (array float 4) (/ kWarpChannels 8)) kWarpTiles)
     (comment "One thread's accumulators: of each tile of 16 positions and tile of 8 channels of its warp."))
-  (constant @165 int kMostTerms 8)
-  (constant @165 int kMostLowTerms 256)
-  (static_assert @166 (|| (! kSplit) (<= kKSteps kMostTerms)) "a stage has no more products than one addition to the totals")
-  (record @170 Held
+  (constant @169 int kMostTerms 8)
+  (constant @169 int kMostLowTerms 256)
+  (static_assert @170 (|| (! kSplit) (<= kKSteps kMostTerms)) "a stage has no more products than one addition to the totals")
+  (record @174 Held
     (comment "What the accumulators hold: k-steps since the last addition to the totals, of high parts and of low ones; the factors")
     (comment "to the totals, of each row.")
     (field int terms)
@@ -803,7 +840,7 @@
     (field int tap (trail "of the stage that comes, and its k-block"))
     (field int k_block)
     (field (array (array float 2) kWarpTiles) factors))
-  (function @179 device void add_high
+  (function @183 device void add_high
     (comment "Adds the products of high parts to the totals.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) totals)
@@ -815,7 +852,7 @@
         (do @6 (= (at (at (at totals tile) (/ i 4)) (% i 4)) (call fmaf value (at (at (. held factors) tile) (/ (% i 4) 2)) (at (at (at totals tile) (/ i 4)) (% i 4)))))
         (do @7 (= value 0))))
     (do @10 (= (. held terms) 0)))
-  (function @193 device void add_all
+  (function @197 device void add_all
     (comment "Adds all products to the totals. Infinities have no low parts: a total that isn't finite is the result.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) totals)
@@ -831,7 +868,7 @@
             (do @8 (= total (call fmaf (at (at (at low tile) (/ i 4)) (% i 4)) (* (at (at (. held factors) tile) (/ (% i 4) 2)) (/ 1 kLowScale)) total)))))
         (do @10 (= (at (at (at low tile) (/ i 4)) (% i 4)) 0))))
     (do @13 (= (. held low_terms) 0)))
-  (function @211 device void begin_stage
+  (function @215 device void begin_stage
     (comment "Begins a stage, which has a tap of a k-block: `offsets` say where the exponents of each position's image begin, from")
     (comment "the thread's first position on. Collective.")
     (attributes "__forceinline__")
@@ -865,7 +902,7 @@
     (do @24 (= (. held tap) (? (== (+ (. held tap) 1) taps) 0 (+ (. held tap) 1))))
     (do @25 (+= (. held terms) kKSteps))
     (do @26 (+= (. held low_terms) kKSteps)))
-  (function @242 device void unscale
+  (function @246 device void unscale
     (comment "Makes a tile's results of its totals. `scales` undo those of the weights, in two factors for each of a warp's")
     (comment "columns; they begin at the thread's first one.")
     (attributes "__forceinline__")
@@ -1060,7 +1097,7 @@
                     (do @25 (= (at words c) 0))
                     (if @26 (|| (== (% kGroupIn kVector) 0) (< (+ first c) kGroupIn))
                       (then
-                        (do @27 (= (at words c) (call operand (call bits_of (at from (* (+ (+ (* group kGroupIn) first) c) plane)))))))))
+                        (do @27 (= (at words c) (call operand (call bits_of (call input_of (at from (* (+ (+ (* group kGroupIn) first) c) plane))))))))))
                   (if_constexpr @30 (== kVector 4)
                     (then
                       (do @31 (= (* (reinterpret_cast (pointer uint4) (+ to (* vector 16)))) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
@@ -1390,13 +1427,15 @@
                 (do @53 (call multiply_add (at (at acc tile) (+ (* two 2) 1)) (at (. fragments a) tile) next)))))))))
   (section @387 "Epilogue")
   (file "device/activation.h")
-  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @12 device P::Sum activate
+  (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
+  (function @29 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
+    (argument (const int) first)
+    (argument (const int) count)
     (using @1 Sum P::Sum)
-    (for @3 unrolled (declare @3 int i 0) (< i P::fuse_count) (++ i)
+    (for @3 unrolled (declare @3 int i first) (< i (+ first count)) (++ i)
       (declare @4 (const int) kind (at P::fuse_kind i))
       (declare @5 (const Sum) a (static_cast Sum (at P::fuse_a i)))
       (declare @6 (const Sum) b (static_cast Sum (at P::fuse_b i)))
@@ -1454,8 +1493,13 @@
                                             (else
                                               (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
-    (return @40 value))
+                                                  (do @37 (= value (+ value a))))
+                                                (else
+                                                  (if @38 (== kind kElu)
+                                                    (then
+                                                      (do @39 (= value (? (< value 0) (* a (call expm1 value)) value))
+                                                        (trail "elu")))))))))))))))))))))))))))
+    (return @42 value))
   (file "device/epilogue.h")
   (function @9 device P::Sum epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
@@ -1463,7 +1507,7 @@
     (argument P::Sum acc)
     (argument P::Sum bias)
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+    (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "parts.h")
   (function @8 device int tile_of
     (comment "The tile, of all phases, of what a block makes.")
