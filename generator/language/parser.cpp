@@ -35,6 +35,7 @@ constexpr std::array kPropertyWords = std::to_array<PropertyWord>({
     {"input", PropertyKind::kInput},
     {"bias", PropertyKind::kBias},
     {"fuse", PropertyKind::kFuse},
+    {"fuse_input", PropertyKind::kFuseInput},
     {"dtype", PropertyKind::kDtype},
     {"compute", PropertyKind::kCompute},
     {"layout", PropertyKind::kLayout},

@@ -74,6 +74,9 @@ std::vector<Line> lines_of(const Layer& layer) {
   if (!layer.fuse.empty()) {
     lines.push_back({"fuse", print_fuse(layer.fuse)});
   }
+  if (!layer.fuse_input.empty()) {
+    lines.push_back({"fuse_input", print_fuse(layer.fuse_input)});
+  }
   lines.push_back({"dtype", std::string(name_of(layer.dtype))});
   lines.push_back({"compute", std::string(name_of(layer.compute))});
   lines.push_back({"layout", std::string(name_of(layer.layout))});

@@ -40,6 +40,7 @@ class Resolver {
     take(PropertyKind::kGroups, layer_.groups);
     take(PropertyKind::kBias, layer_.bias);
     take(PropertyKind::kFuse, layer_.fuse);
+    take(PropertyKind::kFuseInput, layer_.fuse_input);
     take(PropertyKind::kDtype, layer_.dtype);
     layer_.compute = default_compute(layer_.dtype);
     take(PropertyKind::kCompute, layer_.compute);

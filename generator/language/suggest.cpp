@@ -71,7 +71,6 @@ constexpr std::pair<std::string_view, std::string_view> kOtherActivations[] = {
     {"celu", ""},
     {"cosh", ""},
     {"crelu", ""},
-    {"elu", ""},
     {"exp", ""},
     {"geglu", ""},
     {"glu", ""},

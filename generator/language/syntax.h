@@ -26,6 +26,7 @@ enum class PropertyKind {
   kInput,
   kBias,
   kFuse,
+  kFuseInput,
   kDtype,
   kCompute,
   kLayout,

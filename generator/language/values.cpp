@@ -48,6 +48,7 @@ class ValueParser {
       case PropertyKind::kStreaming:
         return flag();
       case PropertyKind::kFuse:
+      case PropertyKind::kFuseInput:
         return fuse();
       case PropertyKind::kDtype:
         return choice(all_dtypes(), dtype_named);
@@ -336,7 +337,10 @@ class ValueParser {
       }
       if (kind && arguments->good) {
         const int count = argument_count(*kind);
-        if (count != arguments->count) {
+        const auto otherwise = default_argument(*kind);
+        if (arguments->count == 0 && otherwise) {
+          chain.push_back({*kind, *otherwise});
+        } else if (count != arguments->count) {
           error(*token, fmt::format("{}; got {}", signature(*kind), arguments->count));
           good = false;
         } else {

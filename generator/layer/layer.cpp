@@ -29,10 +29,11 @@ constexpr std::array kDirectionNames =
 constexpr std::array kActivations{ActivationKind::kRelu,     ActivationKind::kLeakyRelu, ActivationKind::kGelu,
                                   ActivationKind::kGeluTanh, ActivationKind::kSilu,      ActivationKind::kMish,
                                   ActivationKind::kTanh,     ActivationKind::kSigmoid,   ActivationKind::kHardtanh,
-                                  ActivationKind::kClamp,    ActivationKind::kScale,     ActivationKind::kAdd};
+                                  ActivationKind::kClamp,    ActivationKind::kScale,     ActivationKind::kAdd,
+                                  ActivationKind::kElu};
 constexpr std::array kActivationNames =
     std::to_array<std::string_view>({"relu", "leaky_relu", "gelu", "gelu_tanh", "silu", "mish", "tanh", "sigmoid",
-                                     "hardtanh", "clamp", "scale", "add"});
+                                     "hardtanh", "clamp", "scale", "add", "elu"});
 
 // The tables stand in the order of the enumerations, so that a value is its own index.
 template <typename Enum, std::size_t kCount>
@@ -128,12 +129,32 @@ int argument_count(ActivationKind kind) {
     case ActivationKind::kLeakyRelu:
     case ActivationKind::kScale:
     case ActivationKind::kAdd:
+    case ActivationKind::kElu:
       return 1;
     case ActivationKind::kHardtanh:
     case ActivationKind::kClamp:
       return 2;
     default:
       return 0;
+  }
+}
+
+std::optional<double> default_argument(ActivationKind kind) {
+  return kind == ActivationKind::kElu ? std::optional(1.0) : std::nullopt;
+}
+
+bool keeps_zero(const Activation& step) {
+  switch (step.kind) {
+    case ActivationKind::kSigmoid:
+      return false;
+    case ActivationKind::kHardtanh:
+      return step.a <= 0 && step.b >= 0;
+    case ActivationKind::kClamp:  // where the limits cross, b wins
+      return step.b == 0 || (step.a <= 0 && step.b > 0);
+    case ActivationKind::kAdd:
+      return step.a == 0;
+    default:
+      return true;
   }
 }
 

@@ -50,9 +50,10 @@ enum class ActivationKind {
   kClamp,     // a = lowest, b = highest
   kScale,     // a = factor
   kAdd,       // a = summand
+  kElu,       // a = alpha
 };
 
-/// One step of the fuse chain, with its arguments (unused ones are 0).
+/// One step of a chain, with its arguments (unused ones are 0).
 struct Activation {
   ActivationKind kind = ActivationKind::kRelu;
   double a = 0;
@@ -70,7 +71,8 @@ struct Layer {
   std::int64_t groups = 1;
   Size batch;
   bool bias = false;
-  std::vector<Activation> fuse;
+  std::vector<Activation> fuse;        // of the accumulators
+  std::vector<Activation> fuse_input;  // of x, as it is read
   Dtype dtype = Dtype::kF32;
   Compute compute = Compute::kF32;
   Layout layout = Layout::kNchw;
@@ -122,6 +124,10 @@ struct NamedLayer {
 
 /// How many arguments the activation takes: 0, 1 or 2.
 [[nodiscard]] int argument_count(ActivationKind kind);
+/// The argument of an activation that is written without it, where there is such a default: alpha of elu is 1.
+[[nodiscard]] std::optional<double> default_argument(ActivationKind kind);
+/// What the step makes of 0 is 0.
+[[nodiscard]] bool keeps_zero(const Activation& step);
 /// Bytes of one element.
 [[nodiscard]] int bytes_of(Dtype dtype);
 /// The compute mode that goes with a dtype when the layer names none.

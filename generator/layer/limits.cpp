@@ -25,7 +25,8 @@ class Checker {
     check_axes();
     check_taps();
     check_sizes();
-    check_fuse();
+    check_chain("fuse", layer_.fuse);
+    check_chain("fuse_input", layer_.fuse_input);
     check_types();
     check_directions();
     check_streaming();
@@ -238,18 +239,18 @@ class Checker {
     }
   }
 
-  void check_fuse() {
-    for (const Activation& step : layer_.fuse) {
+  void check_chain(std::string_view property, const std::vector<Activation>& chain) {
+    for (const Activation& step : chain) {
       const int count = argument_count(step.kind);
       const std::string_view name = name_of(step.kind);
       if ((count < 2 && step.b != 0) || (count < 1 && step.a != 0)) {
-        add("fuse", fmt::format("{} takes {} argument{}", name, count, count == 1 ? "" : "s"));
+        add(property, fmt::format("{} takes {} argument{}", name, count, count == 1 ? "" : "s"));
       }
       for (const double argument : {step.a, step.b}) {
         if (!std::isfinite(argument)) {
-          add("fuse", fmt::format("{}: the argument {} must be finite", name, argument));
+          add(property, fmt::format("{}: the argument {} must be finite", name, argument));
         } else if (layer_.dtype != Dtype::kF64 && std::abs(argument) > static_cast<double>(FLT_MAX)) {
-          add("fuse",
+          add(property,
               fmt::format("{}: the argument {} is beyond fp32, in which dtype {} is summed", name, argument,
                           name_of(layer_.dtype)),
               {"dtype"});
@@ -257,7 +258,7 @@ class Checker {
       }
       // As torch.nn.functional.hardtanh checks it; torch.clamp takes crossed limits, and the upper one wins.
       if (step.kind == ActivationKind::kHardtanh && step.a > step.b) {
-        add("fuse", fmt::format("hardtanh: the lowest value {} must not be above the highest, {}", step.a, step.b));
+        add(property, fmt::format("hardtanh: the lowest value {} must not be above the highest, {}", step.a, step.b));
       }
     }
   }
@@ -291,11 +292,16 @@ class Checker {
     if (!layer_.bias && std::ranges::find(layer_.directions, Direction::kGradBias) != layer_.directions.end()) {
       add("directions", "directions: grad_bias is of layers with 'bias'", {"bias"});
     }
-    if (!layer_.fuse.empty() && std::ranges::any_of(layer_.directions, is_gradient)) {
-      add("fuse",
-          "fuse: gradients are those of the convolution alone; leave the activations out of the layer and apply them "
-          "outside of it",
-          {"directions"});
+    for (const auto& [property, chain] :
+         {std::pair<std::string_view, const std::vector<Activation>&>{"fuse", layer_.fuse},
+          {"fuse_input", layer_.fuse_input}}) {
+      if (!chain.empty() && std::ranges::any_of(layer_.directions, is_gradient)) {
+        add(property,
+            fmt::format("{}: gradients are those of the convolution alone; leave the activations out of the layer and "
+                        "apply them outside of it",
+                        property),
+            {"directions"});
+      }
     }
   }
 

@@ -156,6 +156,10 @@ std::optional<std::vector<Activation>> steps_of_node(const Place& place, const N
     const auto slope = argument(place, node, "alpha", 0.01F);
     return slope ? std::optional(one(Kind::kLeakyRelu, *slope)) : std::nullopt;
   }
+  if (is("Elu")) {
+    const auto alpha = argument(place, node, "alpha", 1.0F);
+    return alpha ? std::optional(one(Kind::kElu, *alpha)) : std::nullopt;
+  }
   if (is("HardSigmoid")) {
     const auto alpha = argument(place, node, "alpha", 0.2F), beta = argument(place, node, "beta", 0.5F);
     return !alpha || !beta ? std::nullopt
@@ -272,15 +276,46 @@ std::optional<Match> match_pair(const Place& place) {
 FuseChain chain_after(std::string_view value, const GraphIndex& index, std::int64_t opset, Dtype dtype) {
   FuseChain chain{{}, {}, value};
   while (chain.nodes.size() < kMostSteps) {
-    const Place place{chain.output, index, opset, dtype};
+    const Place place{chain.end, index, opset, dtype};
     auto match = match_node(place);
     match = match ? match : match_pair(place);
-    if (!match || match->output.empty() || match->output == chain.output) {
+    if (!match || match->output.empty() || match->output == chain.end) {
       break;
     }
     chain.steps.insert(chain.steps.end(), match->steps.begin(), match->steps.end());
     chain.nodes.insert(chain.nodes.end(), match->nodes.begin(), match->nodes.end());
-    chain.output = match->output;
+    chain.end = match->output;
+  }
+  return chain;
+}
+
+FuseChain chain_before(std::string_view value, const Node& user, const GraphIndex& index, std::int64_t opset,
+                       Dtype dtype, const std::function<bool(const Node&)>& is_free) {
+  FuseChain chain{{}, {}, value};
+  constexpr std::size_t kMostInputs = 3;  // of Clip
+  const Node* reader = &user;
+  while (chain.nodes.size() < kMostSteps) {
+    const Node* node = index.producer(chain.end);
+    const bool is_own = Place{chain.end, index, opset, dtype}.only_user(chain.end) == reader;
+    if (node == nullptr || !is_own || node->inputs.size() > kMostInputs || !is_free(*node)) {
+      break;
+    }
+    // What the node works on is its only input that is no constant.
+    std::optional<std::vector<Activation>> steps;
+    std::string_view from;
+    for (const std::string_view input : node->inputs) {
+      if (!steps && !input.empty() && index.constant(input) == nullptr) {
+        from = input;
+        steps = steps_of_node({from, index, opset, dtype}, *node);
+      }
+    }
+    if (!steps) {
+      break;
+    }
+    chain.steps.insert(chain.steps.begin(), steps->begin(), steps->end());
+    chain.nodes.insert(chain.nodes.begin(), node);
+    chain.end = from;
+    reader = node;
   }
   return chain;
 }

@@ -114,9 +114,8 @@ class Importer {
       return std::unexpected(done.error());
     }
     result.node = shown(node);
-    result.input = shown(node.inputs[0]);
+    set_fuse_input(node, *layer, result);
     set_fuse(node, *layer, result);
-    note_leading(node, result);
     const std::string_view own = node.name.empty() ? node.outputs.front() : node.name;
     result.layer = {names_.name_for(own), *std::move(layer)};
     return result;
@@ -213,6 +212,26 @@ class Importer {
     return {};
   }
 
+  void set_fuse_input(const Node& node, Layer& layer, ImportedLayer& result) {
+    const std::string_view x = node.inputs[0];
+    FuseChain chain =
+        chain_before(x, node, index_, opset_, layer.dtype, [&](const Node& each) { return !fused_.contains(&each); });
+    layer.fuse_input = chain.steps;
+    if (!check_limits(layer).empty()) {  // a number that layers don't take
+      layer.fuse_input.clear();
+      chain = {{}, {}, x};
+    }
+    result.input = shown(chain.end);
+    take_nodes(chain, "fused into the input", result);
+    const Node* before = index_.producer(chain.end);
+    if (before != nullptr && is_activation(*before) && !fused_.contains(before)) {
+      result.notes.push_back(fmt::format("{} before it, {}, stays outside: {}", shown(before->op_type), shown(*before),
+                                         index_.users(chain.end).size() > 1 || index_.is_read_elsewhere(chain.end)
+                                             ? "its result has other readers"
+                                             : "layers don't have it, or not with these arguments"));
+    }
+  }
+
   void set_fuse(const Node& node, Layer& layer, ImportedLayer& result) {
     FuseChain chain = chain_after(node.outputs.front(), index_, opset_, layer.dtype);
     layer.fuse = chain.steps;
@@ -220,21 +239,14 @@ class Importer {
       layer.fuse.clear();
       chain = {{}, {}, node.outputs.front()};
     }
-    result.output = shown(chain.output);
-    fused_.insert(chain.nodes.begin(), chain.nodes.end());
-    if (!chain.nodes.empty()) {
-      std::string names;
-      for (const Node* each : chain.nodes) {
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", shown(*each));
-      }
-      result.notes.push_back(fmt::format("fused: {}", names));
-    }
+    result.output = shown(chain.end);
+    take_nodes(chain, "fused", result);
     constexpr std::size_t kMostLooks = 16;  // of a value that a hostile model reads a million times
-    const auto& users = index_.users(chain.output);
+    const auto& users = index_.users(chain.end);
     for (const Node* user : std::span(users).first(std::min(users.size(), kMostLooks))) {
       if (is_activation(*user)) {
         result.notes.push_back(fmt::format("{} after it, {}, stays outside: {}", shown(user->op_type), shown(*user),
-                                           users.size() > 1 || index_.is_read_elsewhere(chain.output)
+                                           users.size() > 1 || index_.is_read_elsewhere(chain.end)
                                                ? "its input has other readers"
                                                : "layers don't have it, or not with these arguments"));
         break;
@@ -242,10 +254,15 @@ class Importer {
     }
   }
 
-  void note_leading(const Node& node, ImportedLayer& result) const {
-    const Node* before = index_.producer(node.inputs[0]);
-    if (before != nullptr && is_activation(*before) && !fused_.contains(before)) {
-      result.notes.push_back(fmt::format("{} before it, {}, stays outside", shown(before->op_type), shown(*before)));
+  /// Notes that a layer has the chain's nodes, which no other layer takes then.
+  void take_nodes(const FuseChain& chain, std::string_view how, ImportedLayer& result) {
+    fused_.insert(chain.nodes.begin(), chain.nodes.end());
+    std::string names;
+    for (const Node* each : chain.nodes) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", shown(*each));
+    }
+    if (!names.empty()) {
+      result.notes.push_back(fmt::format("{}: {}", how, names));
     }
   }
 

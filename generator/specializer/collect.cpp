@@ -72,6 +72,21 @@ std::string with_cases(const std::string& text, const std::set<std::string>& con
   return out;
 }
 
+/// Sorts functions in the program's order. One that the template declares before it is defined may have callers before
+/// its definition: it goes before these.
+void callees_first(std::vector<Version>& versions) {
+  std::ranges::sort(versions, std::greater(), &Version::sequence);  // callers before callees
+  for (std::size_t caller = 0; caller < versions.size(); ++caller) {
+    const std::set<std::string> names = names_used(versions[caller]);
+    for (std::size_t callee = caller + 1; callee < versions.size(); ++callee) {
+      if (names.contains(versions[callee].name)) {
+        versions[callee].order = std::min(versions[callee].order, versions[caller].order);
+      }
+    }
+  }
+  std::ranges::sort(versions, {}, [](const Version& v) { return std::pair(v.order, v.sequence); });
+}
+
 }  // namespace
 
 /// Takes over what the kernels reach, in the program's order.
@@ -135,7 +150,7 @@ void Evaluator::collect(Output& output, std::set<std::string> reached) {
       output.versions.push_back(std::move(version));
     }
   }
-  std::ranges::sort(output.versions, {}, [](const Version& v) { return std::pair(v.order, v.sequence); });
+  callees_first(output.versions);
 }
 
 /// Whether the architecture has all primitives of the output, or what takes their place; asks of those first that the

@@ -153,9 +153,9 @@ std::optional<Item> build_function(Context& context, const clang::FunctionDecl& 
     return build_printed(context, function);
   }
   if (!function.doesThisDeclarationHaveABody()) {
-    context.error(function.getLocation(), fmt::format("'{}' is declared and not defined here; define functions before "
-                                                      "their use",
-                                                      function.getName().str()));
+    if (function.getDefinition() == nullptr) {
+      context.error(function.getLocation(), fmt::format("'{}' is declared and not defined", function.getName().str()));
+    }
     return std::nullopt;
   }
   const bool is_kernel = function.hasAttr<clang::CUDAGlobalAttr>();

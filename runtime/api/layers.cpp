@@ -52,13 +52,15 @@ Outcome<Layer> with_property(std::string_view name, const char* text, const Laye
   return *std::move(parsed);
 }
 
-Outcome<void> read_fuse_and_directions(const convtgen_layer_fields& fields, Layer& layer) {
+Outcome<void> read_chains_and_directions(const convtgen_layer_fields& fields, Layer& layer) {
   auto fuse = with_property("fuse", fields.fuse, layer);
-  auto directions = fuse ? with_property("directions", fields.directions, layer) : fuse;
+  auto fuse_input = fuse ? with_property("fuse_input", fields.fuse_input, layer) : fuse;
+  auto directions = fuse_input ? with_property("directions", fields.directions, layer) : fuse_input;
   if (!directions) {
     return std::unexpected(std::move(directions.error()));
   }
   layer.fuse = std::move(fuse->fuse);
+  layer.fuse_input = std::move(fuse_input->fuse_input);
   layer.directions = std::move(directions->directions);
   return {};
 }
@@ -105,7 +107,7 @@ Outcome<Layer> layer_of(const convtgen_layer_fields& fields) {
   words = words ? read_word(fields.weight_layout, "weight_layout", weight_layout_named, all_weight_layouts(),
                             layer.weight_layout)
                 : words;
-  words = words ? read_fuse_and_directions(fields, layer) : words;
+  words = words ? read_chains_and_directions(fields, layer) : words;
   if (!words) {
     return std::unexpected(std::move(words.error()));
   }
@@ -189,7 +191,8 @@ convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields) {
                .layout = nullptr,
                .weight_layout = nullptr,
                .directions = nullptr,
-               .streaming = 0};
+               .streaming = 0,
+               .fuse_input = nullptr};
     return {};
   });
 }

@@ -79,13 +79,13 @@ class Judge {
         underflow_(least_subnormal(sum_) + (layer.compute == Compute::kTf32 ? kLeastTf32 * largest_operand : 0)) {}
 
   /// Judges one element; position is left to the caller. `may_be_nan`: by README's limits.
-  [[nodiscard]] Tally judge(double sum, double magnitude, std::int64_t terms, double got, std::int64_t index,
-                            bool may_be_nan) const {
+  [[nodiscard]] Tally judge(double sum, double magnitude, std::int64_t terms, double carried, double got,
+                            std::int64_t index, bool may_be_nan) const {
     const double root = std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 1)));
     const double underflow = static_cast<double>(terms) * underflow_;
     const double relative = rounding_.product + kSafety * root * rounding_.addition;
-    const Ball ball = carry(sum, relative * magnitude + underflow);
-    const Ball typical = carry(sum, limit_ * magnitude / root / 2 + underflow);
+    const Ball ball = carry(sum, relative * magnitude + carried + underflow);
+    const Ball typical = carry(sum, (limit_ * magnitude / 2 + carried) / root + underflow);
 
     Tally tally;
     tally.worst = {{}, got, ball.value, ball.radius};
@@ -171,7 +171,9 @@ Comparison compare(const Layer& layer, const Shape& shape, const Definition& def
       const bool may_be_nan =
           !operands.nan.is_empty() && std::isnan(value) &&
           operands.nan.allows_nan(position_of(layer, shape, role, offsets.empty() ? i : offsets[at]));
-      slice.add(judge.judge(definition.sum[at], definition.magnitude[at], definition.terms[at], value, i, may_be_nan));
+      const double carried = definition.carried.empty() ? 0 : definition.carried[at];
+      slice.add(judge.judge(definition.sum[at], definition.magnitude[at], definition.terms[at], carried, value, i,
+                            may_be_nan));
     }
   });
   Tally total;

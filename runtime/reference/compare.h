@@ -48,9 +48,13 @@ struct Operands {
 /// array's memory that both hold, in order; empty means all of them.
 ///
 /// Each element must lie within (p + c * sqrt(K) * eps) * magnitude of the sum, rounded to the dtype; of y, carried
-/// through the fuse chain before. K is its number of terms, c = 6, eps the unit roundoff of the sum (f32, f64). p is the largest
-/// relative error of a product: 2 * 2^-11 for tf32 (both operands rounded to nearest; truncation may double it),
-/// 3 * 2^-22 for f32x3, 0 for others; for grad_bias too, which kernels may form as products with ones. NaN matches only NaN, infinities only themselves.
+/// through the fuse chain before. K is its number of terms, c = 6, eps the unit roundoff of the sum (f32, f64). p is
+/// the largest relative error of a product: 2 * 2^-11 for tf32 (both operands rounded to nearest; truncation may double
+/// it), 3 * 2^-22 for f32x3, 0 for others; for grad_bias too, which kernels may form as products with ones. NaN matches
+/// only NaN, infinities only themselves.
+///
+/// With `fuse_input` an element of x may be another number of its dtype than the definition's: what that carries to y
+/// comes to the bound (Definition::carried).
 ///
 /// To this come the roundings below the normal numbers, which are absolute: the least number of the sum for each term,
 /// half of the least number of the dtype, and in tf32 the operands' (2^-136, times the largest of the others).
@@ -64,8 +68,8 @@ struct Operands {
 /// added one after the other: each of the K roundings is at most eps of the sum so far, and a third of that in the mean
 /// square. Not so in grad_weight and grad_bias, whose sums have millions of terms: kernels must add them up in parts.
 [[nodiscard]] Comparison compare(const Layer& layer, const Shape& shape, const Definition& definition,
-                                 const HostArray& got, std::span<const std::int64_t> offsets = {},
-                                 Role role = Role::kY, const Operands& operands = {});
+                                 const HostArray& got, std::span<const std::int64_t> offsets = {}, Role role = Role::kY,
+                                 const Operands& operands = {});
 
 /// One or two lines for the user: the errors, the bounds, and the worst element.
 [[nodiscard]] std::string describe(const Comparison& comparison, const Layer& layer);

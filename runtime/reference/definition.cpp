@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/reference/fuse.h"
 #include "runtime/reference/parallel.h"
 #include "runtime/reference/tap_pairs.h"
 
@@ -19,6 +20,7 @@ constexpr std::int64_t kSlice = 1024;
 struct Total {
   double sum = 0, magnitude = 0;
   std::int64_t terms = 0;
+  double carried = 0;
 
   void add(double term) {
     sum += term;
@@ -29,6 +31,7 @@ struct Total {
     sum += part.sum;
     magnitude += part.magnitude;
     terms += part.terms;
+    carried += part.carried;
   }
 };
 
@@ -44,8 +47,9 @@ void add_slices(std::int64_t count, const Term& term, Total& total) {
   }
 }
 
-Definition empty_definition(std::size_t elements) {
-  return {std::vector<double>(elements), std::vector<double>(elements), std::vector<std::int64_t>(elements)};
+Definition empty_definition(std::size_t elements, bool is_activated = false) {
+  return {std::vector<double>(elements), std::vector<double>(elements), std::vector<std::int64_t>(elements),
+          std::vector<double>(is_activated ? elements : 0)};
 }
 
 void set(Definition& definition, std::int64_t element, const Total& total) {
@@ -53,12 +57,16 @@ void set(Definition& definition, std::int64_t element, const Total& total) {
   definition.sum[at] = total.sum;
   definition.magnitude[at] = total.magnitude;
   definition.terms[at] = total.terms;
+  if (!definition.carried.empty()) {
+    definition.carried[at] = total.carried;
+  }
 }
 
 /// y and grad_x: images that are made of others.
 struct ImageRoles {
   explicit ImageRoles(const Layer& layer, const Shape& shape, const LayerInputs& inputs, Role role)
       : is_forward(role == Role::kY),
+        is_activated(is_forward && !layer.fuse_input.empty()),
         to(images_of(shape, role)),
         from(images_of(shape, is_forward ? Role::kX : Role::kGradY)),
         source(is_forward ? inputs.x : inputs.grad_y),
@@ -73,17 +81,20 @@ struct ImageRoles {
   }
 
   bool is_forward;
+  bool is_activated;  // what it is made of
   Images to, from;
   const HostArray& source;
   std::int64_t to_group, from_group;  // channels of a group
   std::int64_t out_group;
 };
 
-std::vector<double> decode_all(const HostArray& array) {
+/// What `value` makes of each element.
+template <typename Value>
+std::vector<double> decode_all(const HostArray& array, const Value& value) {
   std::vector<double> values(static_cast<std::size_t>(array.size()));
   parallel_for(array.size(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      values[static_cast<std::size_t>(i)] = array.at(i);
+      values[static_cast<std::size_t>(i)] = value(array.at(i));
     }
   });
   return values;
@@ -114,7 +125,12 @@ void scatter_tap(const TapPairs& pairs, const Extents& tap, double w, const doub
 
 Definition define_images(const Layer& layer, const Shape& shape, const LayerInputs& inputs, Role role) {
   const ImageRoles roles(layer, shape, inputs, role);
-  const std::vector<double> source = decode_all(roles.source);
+  const std::vector<double> source =
+      decode_all(roles.source, [&](double x) { return roles.is_activated ? input_value(layer, x) : x; });
+  std::vector<double> errors;
+  if (roles.is_activated) {
+    errors = decode_all(roles.source, [&](double x) { return input_error(layer, x); });
+  }
   const TapPairs pairs(layer, shape);
   std::array<std::vector<std::int64_t>, kAxes> pairs_of;
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
@@ -123,7 +139,7 @@ Definition define_images(const Layer& layer, const Shape& shape, const LayerInpu
   const bool has_bias = roles.is_forward && inputs.bias.has_value();
   const std::int64_t taps = tap_count(layer);
   const auto places = static_cast<std::size_t>(roles.to.places());
-  Definition result = empty_definition(static_cast<std::size_t>(element_count(shape, role)));
+  Definition result = empty_definition(static_cast<std::size_t>(element_count(shape, role)), roles.is_activated);
 
   // Each task owns one plane, so that threads never add to the same element.
   parallel_for(shape.batch * roles.to.channels, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -132,6 +148,8 @@ Definition define_images(const Layer& layer, const Shape& shape, const LayerInpu
       const std::int64_t c = task % roles.to.channels;
       const double bias = has_bias ? inputs.bias->at(c) : 0.0;
       PlaneSums plane{std::vector<double>(places, bias), std::vector<double>(places, std::abs(bias))};
+      const std::size_t carried_places = roles.is_activated ? places : 0;
+      PlaneSums carried{std::vector<double>(carried_places), std::vector<double>(carried_places)};
       const std::int64_t first = c / roles.to_group * roles.from_group;
       for (std::int64_t from = first; from < first + roles.from_group; ++from) {
         const PlaneOffsets offsets = plane_offsets(layer, roles.from, n, from);
@@ -139,6 +157,9 @@ Definition define_images(const Layer& layer, const Shape& shape, const LayerInpu
           const double w = inputs.weight.at(weight_offset(layer, roles.weight(c, from, tap)));
           const auto scatter = roles.is_forward ? scatter_tap<true> : scatter_tap<false>;
           scatter(pairs, place_of(tap, kernel_of(layer)), w, source.data() + offsets.base, offsets.pitch, plane);
+          if (roles.is_activated) {
+            scatter(pairs, place_of(tap, kernel_of(layer)), w, errors.data() + offsets.base, offsets.pitch, carried);
+          }
         }
       }
       const PlaneOffsets offsets = plane_offsets(layer, roles.to, n, c);
@@ -149,7 +170,9 @@ Definition define_images(const Layer& layer, const Shape& shape, const LayerInpu
           terms *= pairs_of[axis][static_cast<std::size_t>(at[axis])];
         }
         const auto number = static_cast<std::size_t>(place);
-        set(result, offsets.at(place), {plane.sum[number], plane.magnitude[number], terms + (has_bias ? 1 : 0)});
+        set(result, offsets.at(place),
+            {plane.sum[number], plane.magnitude[number], terms + (has_bias ? 1 : 0),
+             roles.is_activated ? carried.magnitude[number] : 0});
       }
     }
   });
@@ -170,7 +193,9 @@ Total gather_image_element(const Layer& layer, const Shape& shape, const LayerIn
     for (std::int64_t from = first; place && from < first + roles.from_group; ++from) {
       const std::int64_t number = number_of(*place, roles.from.extents);
       const double value = roles.source.at(plane_offsets(layer, roles.from, element.n, from).at(number));
-      total.add(value * inputs.weight.at(weight_offset(layer, roles.weight(element.c, from, tap))));
+      const double w = inputs.weight.at(weight_offset(layer, roles.weight(element.c, from, tap)));
+      total.add((roles.is_activated ? input_value(layer, value) : value) * w);
+      total.carried += roles.is_activated ? std::abs(input_error(layer, value) * w) : 0;
     }
   }
   return total;
@@ -264,8 +289,9 @@ std::int64_t definition_bytes(const Layer& layer, const Shape& shape, Role role)
   std::int64_t numbers = 0;
   if (role == Role::kY || role == Role::kGradX) {
     const Images to = images_of(shape, role);
-    numbers = element_count(shape, role == Role::kY ? Role::kX : Role::kGradY) +
-              2 * to.places() * threads_for(shape.batch * to.channels);
+    const std::int64_t times = role == Role::kY && !layer.fuse_input.empty() ? 2 : 1;  // values, and their errors
+    numbers = times * (element_count(shape, role == Role::kY ? Role::kX : Role::kGradY) +
+                       2 * to.places() * threads_for(shape.batch * to.channels));
   } else if (role == Role::kGradWeight) {
     const std::int64_t planes = images_of(shape, Role::kX).places() + images_of(shape, Role::kGradY).places();
     const std::int64_t totals = tap_count(layer) * static_cast<std::int64_t>(sizeof(Total) / sizeof(double));
@@ -290,11 +316,21 @@ Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs&
   return result;
 }
 
+HostArray activated_input(const Layer& layer, const HostArray& x) {
+  HostArray result = make_array(x.dtype, x.shape);
+  parallel_for(x.size(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      result.set(i, input_value(layer, x.at(i)));
+    }
+  });
+  return result;
+}
+
 Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
                      std::span<const std::int64_t> offsets, Role role) {
   const TapPairs pairs(layer, shape);
   const bool is_image = role == Role::kY || role == Role::kGradX;
-  Definition result = empty_definition(offsets.size());
+  Definition result = empty_definition(offsets.size(), role == Role::kY && !layer.fuse_input.empty());
   parallel_for(static_cast<std::int64_t>(offsets.size()), is_image ? 64 : 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t offset = offsets[static_cast<std::size_t>(i)];

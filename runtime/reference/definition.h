@@ -25,10 +25,14 @@ struct Definition {
   std::vector<double> sum;          // of products and of the bias
   std::vector<double> magnitude;    // the same of their absolute values
   std::vector<std::int64_t> terms;  // summands, the bias among them
+  /// How far errors of activated inputs (input_error()) may carry the sum; empty without `fuse_input`.
+  std::vector<double> carried = {};
 };
 
-/// Bytes of the three for an element.
-inline constexpr std::int64_t kDefinedBytes = 24;
+/// Bytes of these for an element.
+[[nodiscard]] inline std::int64_t defined_bytes(const Layer& layer) {
+  return layer.fuse_input.empty() ? 24 : 32;
+}
 
 /// Bytes of main memory that define_all() takes besides its inputs and what it returns.
 [[nodiscard]] std::int64_t definition_bytes(const Layer& layer, const Shape& shape, Role role);
@@ -40,6 +44,9 @@ inline constexpr std::int64_t kDefinedBytes = 24;
 /// other way round.
 [[nodiscard]] Definition define_all(const Layer& layer, const Shape& shape, const LayerInputs& inputs,
                                     Role role = Role::kY);
+
+/// x as products take it, in an array of the same shape.
+[[nodiscard]] HostArray activated_input(const Layer& layer, const HostArray& x);
 
 /// The elements at these offsets of its memory. y and grad_x in gather form: looks for what reaches each of them.
 [[nodiscard]] Definition define_at(const Layer& layer, const Shape& shape, const LayerInputs& inputs,

@@ -22,6 +22,7 @@ bool is_monotone(const Activation& step) {
     case ActivationKind::kMish:
       return false;
     case ActivationKind::kLeakyRelu:
+    case ActivationKind::kElu:
       return step.a >= 0;
     default:
       return true;
@@ -30,7 +31,8 @@ bool is_monotone(const Activation& step) {
 
 /// An upper bound of |f'| for the steps that are not monotone.
 double lipschitz(const Activation& step) {
-  return step.kind == ActivationKind::kLeakyRelu ? std::max(1.0, std::abs(step.a)) : 1.13;  // gelu's is 1.129
+  const bool has_slope = step.kind == ActivationKind::kLeakyRelu || step.kind == ActivationKind::kElu;
+  return has_slope ? std::max(1.0, std::abs(step.a)) : 1.13;  // gelu's is 1.129
 }
 
 /// What a good implementation of the step itself may be off by, in the precision of the sums.
@@ -47,6 +49,8 @@ double own_rounding(const Activation& step, double in, double out, Dtype sum) {
     case ActivationKind::kHardtanh:
     case ActivationKind::kClamp:
       return eps * std::max(std::abs(step.a), std::abs(step.b));
+    case ActivationKind::kElu:
+      return in < 0 ? 8 * eps * std::abs(out) + least_normal(sum) * std::max(1.0, std::abs(step.a)) : 0;
     case ActivationKind::kTanh:
     case ActivationKind::kSigmoid:
       // exp() of a large argument overflows a little before its reciprocal underflows.
@@ -91,6 +95,8 @@ double activate(const Activation& step, double value) {
       return value * step.a;
     case ActivationKind::kAdd:
       return value + step.a;
+    case ActivationKind::kElu:
+      return value < 0 ? step.a * std::expm1(value) : value;
   }
   return value;
 }
@@ -115,6 +121,22 @@ Ball carry_fuse(std::span<const Activation> fuse, Ball ball, Dtype sum) {
     ball = {out, spread + own_rounding(step, ball.value, out, sum)};
   }
   return ball;
+}
+
+double input_value(const Layer& layer, double x) {
+  return layer.fuse_input.empty() ? x : round_to(layer.dtype, apply_fuse(layer.fuse_input, x));
+}
+
+double input_error(const Layer& layer, double x) {
+  if (layer.fuse_input.empty()) {
+    return 0;
+  }
+  const Dtype sum = layer.dtype == Dtype::kF64 ? Dtype::kF64 : Dtype::kF32;
+  const Ball ball = carry_fuse(layer.fuse_input, {x, 0}, sum);
+  const double value = round_to(layer.dtype, ball.value);
+  const double error = std::max(round_to(layer.dtype, ball.value + ball.radius) - value,
+                                value - round_to(layer.dtype, ball.value - ball.radius));
+  return std::isfinite(error) ? error : 0;
 }
 
 }  // namespace convtgen

@@ -78,6 +78,7 @@ void append(Definition& to, const Definition& part) {
   to.sum.insert(to.sum.end(), part.sum.begin(), part.sum.end());
   to.magnitude.insert(to.magnitude.end(), part.magnitude.begin(), part.magnitude.end());
   to.terms.insert(to.terms.end(), part.terms.begin(), part.terms.end());
+  to.carried.insert(to.carried.end(), part.carried.begin(), part.carried.end());
 }
 
 /// `progress` is called with the part of this array's work that is done.
@@ -264,13 +265,13 @@ VerifyMemory verify_memory(const Layer& layer, const Shape& shape, const VerifyO
   for (const Role role : roles_of(layer, direction).written) {
     const std::int64_t elements = element_count(shape, role);
     if (checks_all(layer, shape, options, role)) {
-      references += elements * kDefinedBytes;
+      references += elements * defined_bytes(layer);
       making = std::max(making, definition_bytes(layer, shape, role));
       reading = std::max(reading, elements * element);
     } else {
       const std::int64_t samples = most_samples(shape, options.samples, role);
       // Lists that grow have room for up to twice of what is in them.
-      references += 2 * samples * (kDefinedBytes + static_cast<std::int64_t>(sizeof(std::int64_t)));
+      references += 2 * samples * (defined_bytes(layer) + static_cast<std::int64_t>(sizeof(std::int64_t)));
       const std::int64_t piece = std::min(kPieceBytes / element, elements) * element;
       reading = std::max(reading, samples * element + piece);
     }
@@ -283,7 +284,10 @@ Reference make_reference(const Layer& layer, const Shape& shape, const LayerInpu
   const std::vector<Role> roles = roles_of(layer, direction).written;
   double largest = 0;
   for (const Role role : layer.compute == Compute::kTf32 ? roles_of(layer, direction).read : std::vector<Role>()) {
-    largest += role == Role::kBias ? 0 : largest_finite(*inputs.of(role));
+    const bool is_activated = role == Role::kX && !layer.fuse_input.empty();
+    largest += role == Role::kBias ? 0
+               : is_activated      ? largest_finite(activated_input(layer, inputs.x))
+                                   : largest_finite(*inputs.of(role));
   }
   Reference reference;
   for (const Role role : roles) {
@@ -295,7 +299,7 @@ Reference make_reference(const Layer& layer, const Shape& shape, const LayerInpu
     Operands& operands = reference.arrays.back().operands;
     operands = {largest, NanLimit(layer, shape, role, inputs.weight)};
     if (role == Role::kY && options.zero_taps) {
-      operands.nan.add_zero_taps(inputs.x);
+      operands.nan.add_zero_taps(layer.fuse_input.empty() ? inputs.x : activated_input(layer, inputs.x));
     }
   }
   return reference;

@@ -1,18 +1,35 @@
-// The fuse chain of an epilogue, in the precision of the sums. NaN and infinity as PyTorch treats them.
-// Needs `Parameters` with fuse_count, fuse_kind, fuse_a, fuse_b and the type Sum.
+// Chains of activations, in the precision of the sums. NaN and infinity as PyTorch treats them.
+// Needs `Parameters` with the type Sum, and fuse_kind, fuse_a, fuse_b: the steps of the fuse chain of an epilogue and,
+// after them, those of x (input_activation.h).
 #pragma once
 
 #include "device/static_parameters.h"
 #include "device/template.h"
 
 // In the order of convtgen::ActivationKind (generator/layer/layer.h).
-enum Activation { kRelu, kLeakyRelu, kGelu, kGeluTanh, kSilu, kMish, kTanh, kSigmoid, kHardtanh, kClamp, kScale, kAdd };
+enum Activation {
+  kRelu,
+  kLeakyRelu,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kMish,
+  kTanh,
+  kSigmoid,
+  kHardtanh,
+  kClamp,
+  kScale,
+  kAdd,
+  kElu
+};
 
 // Every step of the chain in its order.
-__device__ __forceinline__ Parameters::Sum activate(Parameters::Sum value) {
+//
+// The chain has so many steps, from the first on.
+__device__ __forceinline__ Parameters::Sum activate(Parameters::Sum value, const int first, const int count) {
   using Sum = Parameters::Sum;
   CONVTGEN_UNROLL
-  for (int i = 0; i < Parameters::fuse_count; ++i) {
+  for (int i = first; i < first + count; ++i) {
     const int kind = fuse_kind[i];
     const Sum a = static_cast<Sum>(fuse_a[i]);
     const Sum b = static_cast<Sum>(fuse_b[i]);
@@ -47,6 +64,8 @@ __device__ __forceinline__ Parameters::Sum activate(Parameters::Sum value) {
       value = value * a;
     } else if (kind == kAdd) {
       value = value + a;
+    } else if (kind == kElu) {
+      value = value < 0 ? a * expm1(value) : value;  // elu
     }
   }
   return value;

@@ -8,5 +8,5 @@
 // Adds the bias and applies the fuse chain, where the layer has them.
 __device__ __forceinline__ Parameters::Sum epilogue(Parameters::Sum acc, Parameters::Sum bias) {
   const Parameters::Sum value = Parameters::has_bias ? acc + bias : acc;
-  return Parameters::fuse_count > 0 ? activate(value) : value;
+  return Parameters::fuse_count > 0 ? activate(value, 0, Parameters::fuse_count) : value;
 }

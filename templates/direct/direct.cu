@@ -119,7 +119,9 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 #include "device/scalar.h"
 
 // ---- Staging ----
+#include "device/input_activation.h"
 #include "device/stage_element.h"
+static_assert(!kActivatesInput || !P::asynchronous || !P::channels_last, "pixels are activated on their way");
 
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
@@ -146,7 +148,11 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* 
                          (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;  // else zero
   const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci)
                                          : x + ((static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix);
-  stage_element(&stage.rows[channel][row][column], from, is_inside, x);
+  if (kActivatesInput) {
+    stage.rows[channel][row][column] = is_inside ? widen(activate_input(*from)) : static_cast<Sum>(0);
+  } else {
+    stage_element(&stage.rows[channel][row][column], from, is_inside, x);
+  }
 }
 
 // Copies a k-block of input channels, with the halo, to shared memory asynchronously. A thread finds a place of the
@@ -172,6 +178,29 @@ __device__ __forceinline__ void copy_rows(Stage& stage, const Element* __restric
       const bool is_there = kWholeKBlocks || first_channel + channel < kGroupIn;
       copy_element(&stage.rows[channel][row][column], from + (is_there ? channel * in_pixels : 0),
                    is_inside && is_there);
+    }
+  }
+}
+
+// Activates what the thread's own copies have brought of a k-block: what is inside of the image. Zeros stay.
+__device__ __forceinline__ void activate_rows(Stage& stage, int first_channel, int first_row, const int first_column,
+                                              const int in_h, const int in_w) {
+  constexpr int kPlaces = kStagedRows * kStagedColumns;
+  constexpr int kParts = channel_parts(kPlaces, 1);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < kPlaces * kParts; i += kThreads) {
+    const int row = i / kStagedColumns % kStagedRows;
+    const int column = i % kStagedColumns;
+    const int iy = first_row + row;
+    const int ix = first_column + column;
+    if ((kLeastOffsetH >= 0 || iy >= 0) && iy < in_h && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
+#pragma unroll 8
+      for (int channel = kParts == 1 ? 0 : i / kPlaces; channel < P::block_k; channel += kParts) {
+        if (kWholeKBlocks || first_channel + channel < kGroupIn) {
+          Sum& value = stage.rows[channel][row][column];
+          value = activate(value, P::fuse_count, P::fuse_input_count);
+        }
+      }
     }
   }
 }
@@ -319,7 +348,8 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
       const int y_in = iy + row;
       const int x_in = ix + column;
       if (y_in >= 0 && y_in < in_h && x_in >= 0 && x_in < in_w) {
-        const Sum value = widen(x[(static_cast<Offset>(y_in) * in_w + x_in) * (P::channels_last ? P::in_channels : 1)]);
+        const Sum value =
+            widen(input_of(x[(static_cast<Offset>(y_in) * in_w + x_in) * (P::channels_last ? P::in_channels : 1)]));
 #pragma unroll
         for (int channel = 0; channel < P::channels_per_thread; ++channel) {
           if (kWholeTiles || channel < channels) {
@@ -472,6 +502,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         Stage& stage = stages[first_in / P::block_k % kBuffers];
         if (P::staged && P::asynchronous) {
           async_copy_wait_all();
+          if (kActivatesInput) {
+            activate_rows(stage, first_in, first_row, first_column, in_h, in_w);
+          }
           __syncthreads();  // the k-block is staged, and all threads have read the one before
           if (kBuffers > 1 && first_in + P::block_k < kGroupIn) {
             stage_k_block(stages[(first_in / P::block_k + 1) % kBuffers], x_plane, weight_group, first_in + P::block_k,

@@ -1,5 +1,5 @@
 (program direct
-  (digest "b3b582feca24058c5c12744ec7bc9d6da31d7c6057f576530b6e5810d411d57f")
+  (digest "3f8704947bf099b7837ee4681172c897806ce806fe44289617927f4d2811d2ea")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -29,6 +29,7 @@
   (type_parameter Offset "long long")
   (parameter int element_kind 0)
   (parameter int fuse_count 1)
+  (parameter int fuse_input_count 0)
   (parameter int threads_x 16)
   (parameter int threads_y 8)
   (parameter int threads_z 1)
@@ -270,6 +271,38 @@
             (return @6 value))))))
   (file "direct.cu")
   (section @121 "Staging")
+  (file "device/input_activation.h")
+  (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
+  (function @15 device Element activate_input
+    (comment "An element of x, activated and rounded to its type, as an operator before the layer would write it.")
+    (attributes "__forceinline__")
+    (argument Element value)
+    (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
+  (function @20 device "unsigned int" activate_word
+    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (if_constexpr @1 (== (sizeof Element) 4)
+      (then
+        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
+      (else
+        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
+        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
+        (return @6 (| low (<< high 16))))))
+  (function @31 device uint4 activate_words
+    (comment "The same of a vector.")
+    (attributes "__forceinline__")
+    (argument uint4 words)
+    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
+  (function @36 device Element input_of
+    (comment "An element or a word as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (function @39 device "unsigned int" input_word
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -295,15 +328,16 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct.cu")
-  (record @124 Stage
+  (static_assert @124 (|| (|| (! kActivatesInput) (! P::asynchronous)) (! P::channels_last)) "pixels are activated on their way")
+  (record @126 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTapPlaces) P::block_k) weights))
-  (function @130 constexpr int channel_parts
+  (function @132 constexpr int channel_parts
     (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
     (argument int places)
     (argument int parts)
     (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
-  (function @135 device void stage_pixel
+  (function @137 device void stage_pixel
     (comment "One place of stage_rows().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -325,8 +359,12 @@
     (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
       (trail "else zero"))
     (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
-    (do @14 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x)))
-  (function @156 device void copy_rows
+    (if @14 kActivatesInput
+      (then
+        (do @15 (= (at (at (at (. stage rows) channel) row) column) (? is_inside (call widen (call activate_input (* from))) (static_cast Sum 0)))))
+      (else
+        (do @17 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x)))))
+  (function @162 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously. A thread finds a place of the")
     (comment "image once for several channels.")
     (attributes "__forceinline__")
@@ -352,7 +390,30 @@
       (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
         (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
         (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
-  (function @180 device void stage_weight
+  (function @186 device void activate_rows
+    (comment "Activates what the thread's own copies have brought of a k-block: what is inside of the image. Zeros stay.")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument int first_channel)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (declare_constexpr @2 int kPlaces (* kStagedRows kStagedColumns))
+    (declare_constexpr @3 int kParts (call channel_parts kPlaces 1))
+    (for @5 (pragma "unroll 1") (declare @5 int i (. threadIdx x)) (< i (* kPlaces kParts)) (+= i kThreads)
+      (declare @6 (const int) row (% (/ i kStagedColumns) kStagedRows))
+      (declare @7 (const int) column (% i kStagedColumns))
+      (declare @8 (const int) iy (+ first_row row))
+      (declare @9 (const int) ix (+ first_column column))
+      (if @10 (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
+        (then
+          (for @12 (pragma "unroll 8") (declare @12 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
+            (if @13 (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn))
+              (then
+                (declare @14 (reference Sum) value (at (at (at (. stage rows) channel) row) column))
+                (do @15 (= value (call activate value P::fuse_count P::fuse_input_count))))))))))
+  (function @209 device void stage_weight
     (comment "One place of stage_weights().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -411,17 +472,17 @@
     (for @12 (pragma "unroll 1") (declare @12 int i (+ kWeightPlacesInTurns (. threadIdx x))) (< i kWeightPlaces) (+= i kThreads)
       (do @13 (call stage_weight stage i weight first_channel first_of_tile kd))))
   (file "direct.cu")
-  (function @197 constexpr int inverse_modulo
+  (function @226 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @202 PhaseTaps
+  (record @231 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @206 device PhaseTaps taps_of_phase
+  (function @235 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -434,7 +495,7 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @218 device PhaseTaps taps_from
+  (function @247 device PhaseTaps taps_from
     (comment "The same of the phase of kernel row or column `first`.")
     (attributes "__forceinline__")
     (argument int first)
@@ -447,24 +508,24 @@
     (do @3 (= (. taps first) (? (< first phases) first kernel)))
     (do @4 (= (. taps offset) (call offset_of_tap first stride padding dilation)))
     (return @5 taps))
-  (function @225 device PhaseTaps rows_of_phase
+  (function @254 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesH P::kernel_h P::stride_h P::padding_h P::dilation_h) (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h))))
-  (function @229 device PhaseTaps columns_of_phase
+  (function @258 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesW P::kernel_w P::stride_w P::padding_w P::dilation_w) (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w))))
-  (function @235 device int output_phase_h
+  (function @264 device int output_phase_h
     (comment "The phase of the output that a grouped phase is.")
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_h P::padding_h P::dilation_h) phase)))
-  (function @238 device int output_phase_w
+  (function @267 device int output_phase_w
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_w P::padding_w P::dilation_w) phase)))
-  (function @245 device void stage_phase_weights
+  (function @274 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. {with phase_h: `phase_h` is the group's first row phase.}{with phase_w:  `phase_w` is its first column phase.} Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -485,7 +546,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @268 device void stage_k_block
+  (function @297 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -511,10 +572,10 @@
         (do @11 (call stage_weights stage weight first_channel first_out kd)))
       (else
         (do @13 (call stage_phase_weights stage weight first_channel first_out kd phase_h phase_w)))))
-  (section @285 "Products")
-  (alias @288 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @314 "Products")
+  (alias @317 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @291 device (pointer (const Sum)) staged_input
+  (function @320 device (pointer (const Sum)) staged_input
     (comment "What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sum) kPitch) kStagedRows)) rows)
@@ -522,7 +583,7 @@
     (argument int row)
     (argument int column)
     (return @2 (+ (+ (+ (& (at (at rows 0) 0)) place) (* row kPitch)) column)))
-  (function @297 device void multiply_add
+  (function @326 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -532,7 +593,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @312 device void multiply_add_unstaged
+  (function @341 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -550,20 +611,22 @@
         (declare @8 (const int) x_in (+ ix column))
         (if @9 (&& (&& (&& (>= y_in 0) (< y_in in_h)) (>= x_in 0)) (< x_in in_w))
           (then
-            (declare @10 (const Sum) value (call widen (at x (* (+ (* (static_cast Offset y_in) in_w) x_in) (? P::channels_last P::in_channels 1)))))
-            (for @12 (pragma "unroll") (declare @12 int channel 0) (< channel P::channels_per_thread) (++ channel)
-              (if @13 (|| kWholeTiles (< channel channels))
+            (declare @10 (const Sum) value (call widen (call input_of (at x (* (+ (* (static_cast Offset y_in) in_w) x_in) (? P::channels_last P::in_channels 1))))))
+            (for @13 (pragma "unroll") (declare @13 int channel 0) (< channel P::channels_per_thread) (++ channel)
+              (if @14 (|| kWholeTiles (< channel channels))
                 (then
-                  (do @14 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (* (call weight_channel_step kTaps) (? P::weight_channels_last 1 P::kernel_d))))) (at (at (at acc channel) row) column))))))))))))
-  (section @337 "Epilogue")
+                  (do @15 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (* (call weight_channel_step kTaps) (? P::weight_channels_last 1 P::kernel_d))))) (at (at (at acc channel) row) column))))))))))))
+  (section @367 "Epilogue")
   (file "device/activation.h")
-  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @12 device P::Sum activate
+  (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
+  (function @29 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
+    (argument (const int) first)
+    (argument (const int) count)
     (using @1 Sum P::Sum)
-    (for @3 unrolled (declare @3 int i 0) (< i P::fuse_count) (++ i)
+    (for @3 unrolled (declare @3 int i first) (< i (+ first count)) (++ i)
       (declare @4 (const int) kind (at P::fuse_kind i))
       (declare @5 (const Sum) a (static_cast Sum (at P::fuse_a i)))
       (declare @6 (const Sum) b (static_cast Sum (at P::fuse_b i)))
@@ -621,8 +684,13 @@
                                             (else
                                               (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
-    (return @40 value))
+                                                  (do @37 (= value (+ value a))))
+                                                (else
+                                                  (if @38 (== kind kElu)
+                                                    (then
+                                                      (do @39 (= value (? (< value 0) (* a (call expm1 value)) value))
+                                                        (trail "elu")))))))))))))))))))))))))))
+    (return @42 value))
   (file "device/epilogue.h")
   (function @9 device P::Sum epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
@@ -630,7 +698,7 @@
     (argument P::Sum acc)
     (argument P::Sum bias)
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+    (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "device/store_vector.h")
   (function @10 device "unsigned int" word_of
     (comment "Two 16-bit elements in a word.")
@@ -668,7 +736,7 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
-  (function @343 device void store
+  (function @373 device void store
     (comment "Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first")
     (comment "position.")
     (attributes "__forceinline__")
@@ -698,7 +766,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @374 device void store_runs
+  (function @404 device void store_runs
     (comment "Stores the outputs of one thread and row phase, all of whose column phases it has, adjacent ones as vectors. No")
     (comment "vector has outputs of two rows. `y` is the image, co the first channel, (oy, ox) the first output of the first")
     (comment "position. Images are aligned to vectors where the whole tensor is.")
@@ -733,8 +801,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @407 "Kernel")
-  (function @409 kernel void direct
+  (section @437 "Kernel")
+  (function @439 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -807,101 +875,104 @@
             (if @64 (&& P::staged P::asynchronous)
               (then
                 (do @65 (call async_copy_wait_all))
-                (do @66 (call __syncthreads)
+                (if @66 kActivatesInput
+                  (then
+                    (do @67 (call activate_rows stage first_in first_row first_column in_h in_w))))
+                (do @69 (call __syncthreads)
                   (trail "the k-block is staged, and all threads have read the one before"))
-                (if @67 (&& (> kBuffers 1) (< (+ first_in P::block_k) kGroupIn))
+                (if @70 (&& (> kBuffers 1) (< (+ first_in P::block_k) kGroupIn))
                   (then
-                    (do @68 (call stage_k_block (at stages (% (+ (/ first_in P::block_k) 1) kBuffers)) x_plane weight_group (+ first_in P::block_k) first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w)))))
+                    (do @71 (call stage_k_block (at stages (% (+ (/ first_in P::block_k) 1) kBuffers)) x_plane weight_group (+ first_in P::block_k) first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w)))))
               (else
-                (if @71 P::staged
+                (if @74 P::staged
                   (then
-                    (do @72 (call __syncthreads)
-                      (trail "all threads have read the k-block before"))
-                    (do @73 (call stage_k_block stage x_plane weight_group first_in first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w))
                     (do @75 (call __syncthreads)
+                      (trail "all threads have read the k-block before"))
+                    (do @76 (call stage_k_block stage x_plane weight_group first_in first_out kd first_row first_column first_phase_h first_phase_w in_d in_h in_w))
+                    (do @78 (call __syncthreads)
                       (trail "the k-block is staged"))))))
-            (if @77 kUnrolled
+            (if @80 kUnrolled
               (then
-                (for @79 (pragma "unroll 1") (declare @79 int c 0) (< c P::block_k) (++ c)
-                  (for @81 unrolled (declare @81 int g 0) (< g kPhaseGroups) (++ g)
-                    (if @82 (|| (== kPhaseGroups 1) (== phase_group g))
+                (for @82 (pragma "unroll 1") (declare @82 int c 0) (< c P::block_k) (++ c)
+                  (for @84 unrolled (declare @84 int g 0) (< g kPhaseGroups) (++ g)
+                    (if @85 (|| (== kPhaseGroups 1) (== phase_group g))
                       (then
-                        (for @84 unrolled (declare @84 int kh 0) (< kh P::kernel_h) (++ kh)
-                          (declare @85 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                          (declare @86 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                          (if @87 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
+                        (for @87 unrolled (declare @87 int kh 0) (< kh P::kernel_h) (++ kh)
+                          (declare @88 (const int) phase_h (call phase_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                          (declare @89 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                          (if @90 (== (/ phase_h P::group_phases_h) (/ g kPhaseGroupsW))
                             (then
-                              (comment @88 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
-                              (for @90 unrolled (declare @90 int kw 0) (< kw P::kernel_w) (++ kw)
-                                (declare @91 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                                (declare @92 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                                (declare @93 (const int) tap (+ (* kh P::kernel_w) kw))
-                                (if @94 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
+                              (comment @91 "Kernel row {kh}: output rows of phase {phase_h}, input offset {offset_h}.")
+                              (for @93 unrolled (declare @93 int kw 0) (< kw P::kernel_w) (++ kw)
+                                (declare @94 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                                (declare @95 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                                (declare @96 (const int) tap (+ (* kh P::kernel_w) kw))
+                                (if @97 (== (/ phase_w P::group_phases_w) (% g kPhaseGroupsW))
                                   (then
-                                    (if @95 P::staged
+                                    (if @98 P::staged
                                       (then
-                                        (do @96 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (call staged_input (at (. stage rows) c) place (- offset_h kLeastOffsetH) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) tap) channel)))
+                                        (do @99 (call multiply_add (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (call staged_input (at (. stage rows) c) place (- offset_h kLeastOffsetH) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) tap) channel)))
                                           (trail "tap ({kh}, {kw})")))
                                       (else
-                                        (do @101 (call multiply_add_unstaged (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd tap kGroupOut P::kernel_d kTaps)) channels)
+                                        (do @104 (call multiply_add_unstaged (at (at acc (% phase_h P::group_phases_h)) (% phase_w P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd tap kGroupOut P::kernel_d kTaps)) channels)
                                           (trail "tap ({kh}, {kw})")))))))))))))))
               (else
-                (for @120 unrolled (declare @120 int phase 0) (< phase kPhases) (++ phase)
-                  (declare @121 (const PhaseTaps) rows (call rows_of_phase (+ first_phase_h (/ phase P::group_phases_w))))
-                  (declare @122 (const PhaseTaps) columns (call columns_of_phase (+ first_phase_w (% phase P::group_phases_w))))
-                  (for @124 (pragma "unroll 1") (declare @124 int c 0) (< c P::block_k) (++ c)
-                    (for @126 (pragma "unroll 1") (declare @126 int t_h 0) (< t_h kPhaseTapsH) (++ t_h)
-                      (declare @127 (const int) kh (+ (. rows first) (* t_h kTapStepH)))
-                      (declare @128 (const int) offset_h (- (. rows offset) (* t_h kOffsetStepH)))
-                      (for @130 (pragma "unroll 4") (declare @130 int t_w 0) (< t_w kPhaseTapsW) (++ t_w)
-                        (declare @131 (const int) kw (+ (. columns first) (* t_w kTapStepW)))
-                        (declare @132 (const int) offset_w (- (. columns offset) (* t_w kOffsetStepW)))
-                        (if @133 (&& (< kh P::kernel_h) (< kw P::kernel_w))
+                (for @123 unrolled (declare @123 int phase 0) (< phase kPhases) (++ phase)
+                  (declare @124 (const PhaseTaps) rows (call rows_of_phase (+ first_phase_h (/ phase P::group_phases_w))))
+                  (declare @125 (const PhaseTaps) columns (call columns_of_phase (+ first_phase_w (% phase P::group_phases_w))))
+                  (for @127 (pragma "unroll 1") (declare @127 int c 0) (< c P::block_k) (++ c)
+                    (for @129 (pragma "unroll 1") (declare @129 int t_h 0) (< t_h kPhaseTapsH) (++ t_h)
+                      (declare @130 (const int) kh (+ (. rows first) (* t_h kTapStepH)))
+                      (declare @131 (const int) offset_h (- (. rows offset) (* t_h kOffsetStepH)))
+                      (for @133 (pragma "unroll 4") (declare @133 int t_w 0) (< t_w kPhaseTapsW) (++ t_w)
+                        (declare @134 (const int) kw (+ (. columns first) (* t_w kTapStepW)))
+                        (declare @135 (const int) offset_w (- (. columns offset) (* t_w kOffsetStepW)))
+                        (if @136 (&& (< kh P::kernel_h) (< kw P::kernel_w))
                           (then
-                            (if @134 P::staged
+                            (if @137 P::staged
                               (then
-                                (do @135 (call multiply_add (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ (+ (+ (& (at (at (at (. stage rows) c) 0) 0)) place) (* (- offset_h kLeastOffsetH) kPitch)) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase)) channel)))))
+                                (do @138 (call multiply_add (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ (+ (+ (& (at (at (at (. stage rows) c) 0) 0)) place) (* (- offset_h kLeastOffsetH) kPitch)) (- offset_w kLeastOffsetW)) (& (at (at (at (. stage weights) c) (+ (* (+ (* t_h kPhaseTapsW) t_w) kPhases) phase)) channel)))))
                               (else
-                                (do @140 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) channels))))))))))))))))
+                                (do @143 (call multiply_add_unstaged (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) (+ x_plane (* (+ first_in c) (? P::channels_last 1 in_pixels))) (+ (+ (* tile_y kTileRows) row) offset_h) (+ (+ (* tile_x kTileColumns) column) offset_w) in_h in_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in c)) (+ first_out channel) kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) channels))))))))))))))))
     (blank @49)
-    (comment @159 "After the loop, so that no register keeps them through it.")
-    (declare @160 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
-    (declare @161 (const int) m_y (+ (* tile_y kTileRows) row))
-    (declare @162 (const int) m_x (+ (* tile_x kTileColumns) column))
-    (if @163 kUnrolled
+    (comment @162 "After the loop, so that no register keeps them through it.")
+    (declare @163 (const int) co (+ (+ (* group kGroupOut) first_out) channel))
+    (declare @164 (const int) m_y (+ (* tile_y kTileRows) row))
+    (declare @165 (const int) m_x (+ (* tile_x kTileColumns) column))
+    (if @166 kUnrolled
       (then
-        (for @165 unrolled (declare @165 int g 0) (< g kPhaseGroups) (++ g)
-          (if @166 (|| (== kPhaseGroups 1) (== phase_group g))
+        (for @168 unrolled (declare @168 int g 0) (< g kPhaseGroups) (++ g)
+          (if @169 (|| (== kPhaseGroups 1) (== phase_group g))
             (then
-              (for @168 unrolled (declare @168 int of_group_h 0) (< of_group_h P::group_phases_h) (++ of_group_h)
-                (declare @169 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
-                (if @170 (< phase_h P::stride_h)
+              (for @171 unrolled (declare @171 int of_group_h 0) (< of_group_h P::group_phases_h) (++ of_group_h)
+                (declare @172 (const int) phase_h (+ (* (/ g kPhaseGroupsW) P::group_phases_h) of_group_h))
+                (if @173 (< phase_h P::stride_h)
                   (then
-                    (if @171 (&& (> kStored 1) (== (% (reinterpret_cast "unsigned long long" y) (* kStored (sizeof Element))) 0))
+                    (if @174 (&& (> kStored 1) (== (% (reinterpret_cast "unsigned long long" y) (* kStored (sizeof Element))) 0))
                       (then
-                        (do @172 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_d out_h out_w)))
+                        (do @175 (call store_runs (at acc of_group_h) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (* m_x P::stride_w) out_d out_h out_w)))
                       (else
-                        (for @176 unrolled (declare @176 int of_group_w 0) (< of_group_w P::group_phases_w) (++ of_group_w)
-                          (declare @177 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) of_group_w))
-                          (if @178 (< phase_w P::stride_w)
+                        (for @179 unrolled (declare @179 int of_group_w 0) (< of_group_w P::group_phases_w) (++ of_group_w)
+                          (declare @180 (const int) phase_w (+ (* (% g kPhaseGroupsW) P::group_phases_w) of_group_w))
+                          (if @181 (< phase_w P::stride_w)
                             (then
-                              (do @179 (call store (at (at acc of_group_h) of_group_w) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w))))))))))))))
+                              (do @182 (call store (at (at acc of_group_h) of_group_w) y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w))))))))))))))
       (else
-        (for @190 unrolled (declare @190 int phase 0) (< phase kPhases) (++ phase)
-          (declare @191 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
-          (declare @192 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
-          (if @193 (&& (|| (== (% kGroupedPhasesH P::group_phases_h) 0) (< phase_h kGroupedPhasesH)) (|| (== (% kGroupedPhasesW P::group_phases_w) 0) (< phase_w kGroupedPhasesW)))
+        (for @193 unrolled (declare @193 int phase 0) (< phase kPhases) (++ phase)
+          (declare @194 (const int) phase_h (+ first_phase_h (/ phase P::group_phases_w)))
+          (declare @195 (const int) phase_w (+ first_phase_w (% phase P::group_phases_w)))
+          (if @196 (&& (|| (== (% kGroupedPhasesH P::group_phases_h) 0) (< phase_h kGroupedPhasesH)) (|| (== (% kGroupedPhasesW P::group_phases_w) 0) (< phase_w kGroupedPhasesW)))
             (then
-              (do @195 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) (call output_phase_h phase_h)) (+ (* m_x P::stride_w) (call output_phase_w phase_w)) out_d out_h out_w)))))))
-    (if @201 kSplitsEmpty
+              (do @198 (call store (at (at acc (/ phase P::group_phases_w)) (% phase P::group_phases_w)) y_image bias co channels (+ (* m_y P::stride_h) (call output_phase_h phase_h)) (+ (* m_x P::stride_w) (call output_phase_w phase_w)) out_d out_h out_w)))))))
+    (if @204 kSplitsEmpty
       (then
-        (comment @202 "Phases without taps: the bias alone.")
-        (for @204 (pragma "unroll 1") (declare @204 int phase phase_group) (< phase kAllPhases) (+= phase kPhaseGroups)
-          (declare @205 (const int) phase_h (/ phase P::stride_w))
-          (declare @206 (const int) phase_w (% phase P::stride_w))
-          (declare @207 (const PhaseTaps) rows (call taps_of_phase phase_h P::kernel_h P::stride_h P::padding_h P::dilation_h))
-          (declare @208 (const PhaseTaps) columns (call taps_of_phase phase_w P::kernel_w P::stride_w P::padding_w P::dilation_w))
-          (if @209 (|| (>= (. rows first) P::kernel_h) (>= (. columns first) P::kernel_w))
+        (comment @205 "Phases without taps: the bias alone.")
+        (for @207 (pragma "unroll 1") (declare @207 int phase phase_group) (< phase kAllPhases) (+= phase kPhaseGroups)
+          (declare @208 (const int) phase_h (/ phase P::stride_w))
+          (declare @209 (const int) phase_w (% phase P::stride_w))
+          (declare @210 (const PhaseTaps) rows (call taps_of_phase phase_h P::kernel_h P::stride_h P::padding_h P::dilation_h))
+          (declare @211 (const PhaseTaps) columns (call taps_of_phase phase_w P::kernel_w P::stride_w P::padding_w P::dilation_w))
+          (if @212 (|| (>= (. rows first) P::kernel_h) (>= (. columns first) P::kernel_w))
             (then
-              (declare @210 (const Accumulators) none (init))
-              (do @211 (call store none y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w)))))))))
+              (declare @213 (const Accumulators) none (init))
+              (do @214 (call store none y_image bias co channels (+ (* m_y P::stride_h) phase_h) (+ (* m_x P::stride_w) phase_w) out_d out_h out_w)))))))))

@@ -37,8 +37,10 @@ struct Parameters {
   using Offset = long long;               // counts elements inside one image: int where every offset fits
   static constexpr int element_kind = 0;  // ElementKind
 
-  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  // Steps of the fuse chain, and of the chain that x has as it is read; the arrays below hold their kinds and
+  // arguments.
   static constexpr int fuse_count = 1;
+  static constexpr int fuse_input_count = 0;
 
   // The block: threads along columns, rows and output channels, and what each thread makes: a rectangle of positions
   // for some channels, in every phase of a phase group.
@@ -57,7 +59,7 @@ struct Parameters {
   static constexpr bool asynchronous = true;
 };
 
-// ActivationKind and arguments of each step of the fuse chain.
+// ActivationKind and arguments of each step of the fuse chain and, after these, of the input's.
 __constant__ constexpr int fuse_kind[] = {6};
 __constant__ constexpr double fuse_a[] = {0};
 __constant__ constexpr double fuse_b[] = {0};

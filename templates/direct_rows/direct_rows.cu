@@ -95,16 +95,29 @@ constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : 
 #include "device/scalar.h"
 
 // ---- Staging ----
+#include "device/input_activation.h"
 #include "device/stage_element.h"
 
-// Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.
-__device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool is_inside, const Element* legal) {
-  if (P::asynchronous) {
+// {if not is_copied: Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as
+// stage_element() does.}{if is_copied: Activates a vector of a row that is inside of the image.}
+__device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool is_inside, const Element* legal,
+                                             const bool is_copied) {
+  if (is_copied) {
+    if (is_inside) {
+#pragma unroll
+      for (int k = 0; k < kVector; ++k) {
+        to[k] = activate(to[k], P::fuse_count, P::fuse_input_count);
+      }
+    }
+  } else if (P::asynchronous) {
     async_copy_16(to, is_inside ? from : legal, is_inside ? 16 : 0);
   } else {
     uint4 elements = make_uint4(0, 0, 0, 0);
     if (is_inside) {
       elements = load_constant_16(from);
+      if (kActivatesInput) {
+        elements = activate_words(elements);
+      }
     }
     const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
 #pragma unroll
@@ -116,11 +129,13 @@ __device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool 
   }
 }
 
-// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.
+// {if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image or the channels
+// end.}{if is_copied: Activates what the thread's own copies have brought of it: what is inside of the image.}
 // `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are
 // the first staged.
 __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Element* __restrict__ x, int channels,
-                                            int first_row, const int first_column, const int in_h, const int in_w) {
+                                            int first_row, const int first_column, const int in_h, const int in_w,
+                                            const bool is_copied) {
   constexpr int kStaged = kStagedRows * kStagedColumns;
   if (kRowVectors) {
 #pragma unroll 8
@@ -133,7 +148,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
       const bool is_inside = (kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
                              (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
       stage_vector(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column),
-                   x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix), is_inside, x);
+                   x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix), is_inside, x, is_copied);
     }
   } else if (kPixelVectors) {
     constexpr int kVectors = ceil_div(kInputs, kVector);
@@ -148,6 +163,9 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
       if ((kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
           (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
         elements = load_constant_16(x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel));
+        if (kActivatesInput) {
+          elements = activate_words(elements);
+        }
       }
       const unsigned int words[4] = {elements.x, elements.y, elements.z, elements.w};
       const int plane = kOwnInputs ? channel / kVector : channel;
@@ -171,7 +189,16 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
                              (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
       const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel)
                                              : x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix);
-      stage_element(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column), from, is_inside, x);
+      if (kActivatesInput && (is_copied || !P::asynchronous)) {
+        Sum& value = planes[channel * static_cast<int>(kPlane) + row * kPitch + column];
+        if (!is_copied) {
+          value = is_inside ? widen(activate_input(*from)) : static_cast<Sum>(0);
+        } else if (is_inside) {
+          value = activate(value, P::fuse_count, P::fuse_input_count);
+        }
+      } else {
+        stage_element(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column), from, is_inside, x);
+      }
     }
   }
 }
@@ -453,7 +480,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   Sum* shared = static_cast<Sum*>(shared_memory());
   Sum* weights = shared + kWeightOffset;
   stage_input(shared, x_group, P::in_channels - group * kGroupIn, tile_y * P::tile_rows + kLeastOffsetH,
-              tile_x * kTileColumns + kLeastOffsetW, in_h, in_w);
+              tile_x * kTileColumns + kLeastOffsetW, in_h, in_w, false);
   stage_weights(weights, weight_group, first_in_group, channel_end - first_out);
   // The thread's place: its warp in the block, and its lane along channels and columns.
   const int warp = threadIdx.x / 32;
@@ -489,6 +516,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   if (P::asynchronous) {
     async_copy_wait_all();
+    if (kActivatesInput) {
+      stage_input(shared, x_group, P::in_channels - group * kGroupIn, tile_y * P::tile_rows + kLeastOffsetH,
+                  tile_x * kTileColumns + kLeastOffsetW, in_h, in_w, true);
+    }
   }
   __syncthreads();  // the tile is staged
 

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "f4eb543b1caf2c8b01773cb6888d66dd1a5a0ba11b2bb744eb50ea3c4c0c4512")
+  (digest "de269d9519636ee0af931c0b9bb9f1171dd93818c6158ea5398b42a7ec52a104")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -23,6 +23,7 @@
   (type_parameter Offset int)
   (parameter int element_kind 0)
   (parameter int fuse_count 0)
+  (parameter int fuse_input_count 0)
   (parameter int warps_x 2)
   (parameter int warps_c 1)
   (parameter int warps_y 4)
@@ -270,6 +271,38 @@
             (return @6 value))))))
   (file "direct_rows.cu")
   (section @97 "Staging")
+  (file "device/input_activation.h")
+  (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
+  (function @15 device Element activate_input
+    (comment "An element of x, activated and rounded to its type, as an operator before the layer would write it.")
+    (attributes "__forceinline__")
+    (argument Element value)
+    (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
+  (function @20 device "unsigned int" activate_word
+    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (if_constexpr @1 (== (sizeof Element) 4)
+      (then
+        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
+      (else
+        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
+        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
+        (return @6 (| low (<< high 16))))))
+  (function @31 device uint4 activate_words
+    (comment "The same of a vector.")
+    (attributes "__forceinline__")
+    (argument uint4 words)
+    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
+  (function @36 device Element input_of
+    (comment "An element or a word as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (function @39 device "unsigned int" input_word
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -295,26 +328,37 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct_rows.cu")
-  (function @101 device void stage_vector
-    (comment "Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.")
+  (function @103 device void stage_vector
+    (comment "{if not is_copied: Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.}{if is_copied: Activates a vector of a row that is inside of the image.}")
     (attributes "__forceinline__")
     (argument (pointer Sum) to)
     (argument (pointer (const Element)) from)
     (argument bool is_inside)
     (argument (pointer (const Element)) legal)
-    (if @1 P::asynchronous
+    (argument (const bool) is_copied)
+    (if @2 is_copied
       (then
-        (do @2 (call async_copy_16 to (? is_inside from legal) (? is_inside 16 0))))
-      (else
-        (declare @4 uint4 elements (call make_uint4 0 0 0 0))
-        (if @5 is_inside
+        (if @3 is_inside
           (then
-            (do @6 (= elements (call load_constant_16 from)))))
-        (declare @8 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-        (for @10 (pragma "unroll") (declare @10 int k 0) (< k 4) (+= k 2)
-          (do @11 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))
-  (function @122 device void stage_input
-    (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end. `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first staged.")
+            (for @5 (pragma "unroll") (declare @5 int k 0) (< k kVector) (++ k)
+              (do @6 (= (at to k) (call activate (at to k) P::fuse_count P::fuse_input_count)))))))
+      (else
+        (if @9 P::asynchronous
+          (then
+            (do @10 (call async_copy_16 to (? is_inside from legal) (? is_inside 16 0))))
+          (else
+            (declare @12 uint4 elements (call make_uint4 0 0 0 0))
+            (if @13 is_inside
+              (then
+                (do @14 (= elements (call load_constant_16 from)))
+                (if @15 kActivatesInput
+                  (then
+                    (do @16 (= elements (call activate_words elements)))))))
+            (declare @19 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
+            (for @21 (pragma "unroll") (declare @21 int k 0) (< k 4) (+= k 2)
+              (do @22 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))))
+  (function @136 device void stage_input
+    (comment "{if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.}{if is_copied: Activates what the thread's own copies have brought of it: what is inside of the image.} `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first staged.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) planes)
     (argument (restrict (pointer (const Element))) x)
@@ -323,56 +367,71 @@
     (argument (const int) first_column)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (declare_constexpr @2 int kStaged (* kStagedRows kStagedColumns))
-    (if @3 kRowVectors
+    (argument (const bool) is_copied)
+    (declare_constexpr @3 int kStaged (* kStagedRows kStagedColumns))
+    (if @4 kRowVectors
       (then
-        (for @5 (pragma "unroll 8") (declare @5 "unsigned int" i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
-          (declare @6 (const int) channel (/ i (* kStagedRows kVectorsOfRow)))
-          (declare @7 (const int) row (% (/ i kVectorsOfRow) kStagedRows))
-          (declare @8 (const int) column (* (% i kVectorsOfRow) kVector))
-          (declare @9 (const int) iy (+ first_row row))
-          (declare @10 (const int) ix (+ (- first_column kLead) column))
-          (declare @11 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-          (do @13 (call stage_vector (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix)) is_inside x))))
+        (for @6 (pragma "unroll 8") (declare @6 "unsigned int" i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
+          (declare @7 (const int) channel (/ i (* kStagedRows kVectorsOfRow)))
+          (declare @8 (const int) row (% (/ i kVectorsOfRow) kStagedRows))
+          (declare @9 (const int) column (* (% i kVectorsOfRow) kVector))
+          (declare @10 (const int) iy (+ first_row row))
+          (declare @11 (const int) ix (+ (- first_column kLead) column))
+          (declare @12 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+          (do @14 (call stage_vector (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix)) is_inside x is_copied))))
       (else
-        (if @16 kPixelVectors
+        (if @17 kPixelVectors
           (then
-            (declare_constexpr @17 int kVectors (call ceil_div kInputs kVector))
-            (for @19 (pragma "unroll 4") (declare @19 "unsigned int" i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
-              (declare @20 (const int) channel (* (% i kVectors) kVector))
-              (declare @21 (const int) row (/ (/ i kVectors) kStagedColumns))
-              (declare @22 (const int) column (% (/ i kVectors) kStagedColumns))
-              (declare @23 (const int) iy (+ first_row row))
-              (declare @24 (const int) ix (+ first_column column))
-              (declare @25 uint4 elements (call make_uint4 0 0 0 0))
-              (if @26 (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
+            (declare_constexpr @18 int kVectors (call ceil_div kInputs kVector))
+            (for @20 (pragma "unroll 4") (declare @20 "unsigned int" i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
+              (declare @21 (const int) channel (* (% i kVectors) kVector))
+              (declare @22 (const int) row (/ (/ i kVectors) kStagedColumns))
+              (declare @23 (const int) column (% (/ i kVectors) kStagedColumns))
+              (declare @24 (const int) iy (+ first_row row))
+              (declare @25 (const int) ix (+ first_column column))
+              (declare @26 uint4 elements (call make_uint4 0 0 0 0))
+              (if @27 (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
                 (then
-                  (do @28 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)))))))
-              (declare @30 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-              (declare @31 (const int) plane (? kOwnInputs (/ channel kVector) channel))
-              (declare @32 (pointer Sum) to (+ planes (+ (+ (* plane (static_cast int kPlane)) (* row kPitch)) column)))
-              (for @34 (pragma "unroll") (declare @34 int k 0) (< k 4) (++ k)
-                (do @35 (= (at to (* (* 2 k) kVectorStep)) (call widen (static_cast Element (at words k)))))
-                (do @36 (= (at to (* (+ (* 2 k) 1) kVectorStep)) (call widen (static_cast Element (>> (at words k) 16))))))))
+                  (do @29 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)))))
+                  (if @30 kActivatesInput
+                    (then
+                      (do @31 (= elements (call activate_words elements)))))))
+              (declare @34 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
+              (declare @35 (const int) plane (? kOwnInputs (/ channel kVector) channel))
+              (declare @36 (pointer Sum) to (+ planes (+ (+ (* plane (static_cast int kPlane)) (* row kPitch)) column)))
+              (for @38 (pragma "unroll") (declare @38 int k 0) (< k 4) (++ k)
+                (do @39 (= (at to (* (* 2 k) kVectorStep)) (call widen (static_cast Element (at words k)))))
+                (do @40 (= (at to (* (+ (* 2 k) 1) kVectorStep)) (call widen (static_cast Element (>> (at words k) 16))))))))
           (else
-            (for @41 (pragma "unroll 8") (declare @41 "unsigned int" i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
-              (comment @42 "Adjacent threads read adjacent memory.")
-              (declare @43 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
-              (declare @44 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
-              (declare @45 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
-              (declare @46 (const int) iy (+ first_row row))
-              (declare @47 (const int) ix (+ first_column column))
-              (declare @48 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-              (declare @50 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
-              (do @52 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))
-  (constant @179 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @182 device int weight_place
+            (for @45 (pragma "unroll 8") (declare @45 "unsigned int" i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
+              (comment @46 "Adjacent threads read adjacent memory.")
+              (declare @47 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
+              (declare @48 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
+              (declare @49 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
+              (declare @50 (const int) iy (+ first_row row))
+              (declare @51 (const int) ix (+ first_column column))
+              (declare @52 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+              (declare @54 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
+              (if @56 (&& kActivatesInput (|| is_copied (! P::asynchronous)))
+                (then
+                  (declare @57 (reference Sum) value (at planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)))
+                  (if @58 (! is_copied)
+                    (then
+                      (do @59 (= value (? is_inside (call widen (call activate_input (* from))) (static_cast Sum 0)))))
+                    (else
+                      (if @60 is_inside
+                        (then
+                          (do @61 (= value (call activate value P::fuse_count P::fuse_input_count))))))))
+                (else
+                  (do @64 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))))
+  (constant @206 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @209 device int weight_place
     (comment "Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @188 device void stage_weights
+  (function @215 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are those of the tile's first group, first_out the tile's first channel in it{with channels: , of `channels` from there}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) weights)
@@ -389,10 +448,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @207 "Products")
-  (alias @210 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @234 "Products")
+  (alias @237 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @213 device void multiply_add
+  (function @240 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -403,15 +462,17 @@
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (declare @6 (const int) place (+ (? kOwnInputs (* channel kVectorStep) 0) (* column kColumnStep)))
         (do @7 (= (at (at acc channel) column) (call fma (at x place) weight (at (at acc channel) column)))))))
-  (section @225 "Epilogue")
+  (section @252 "Epilogue")
   (file "device/activation.h")
-  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @12 device P::Sum activate
+  (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
+  (function @29 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
+    (argument (const int) first)
+    (argument (const int) count)
     (using @1 Sum P::Sum)
-    (for @3 unrolled (declare @3 int i 0) (< i P::fuse_count) (++ i)
+    (for @3 unrolled (declare @3 int i first) (< i (+ first count)) (++ i)
       (declare @4 (const int) kind (at P::fuse_kind i))
       (declare @5 (const Sum) a (static_cast Sum (at P::fuse_a i)))
       (declare @6 (const Sum) b (static_cast Sum (at P::fuse_b i)))
@@ -469,8 +530,13 @@
                                             (else
                                               (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
-    (return @40 value))
+                                                  (do @37 (= value (+ value a))))
+                                                (else
+                                                  (if @38 (== kind kElu)
+                                                    (then
+                                                      (do @39 (= value (? (< value 0) (* a (call expm1 value)) value))
+                                                        (trail "elu")))))))))))))))))))))))))))
+    (return @42 value))
   (file "device/epilogue.h")
   (function @9 device P::Sum epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
@@ -478,7 +544,7 @@
     (argument P::Sum acc)
     (argument P::Sum bias)
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+    (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "device/store_vector.h")
   (function @10 device "unsigned int" word_of
     (comment "Two 16-bit elements in a word.")
@@ -516,19 +582,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @230 device int skew_of
+  (function @257 device int skew_of
     (comment "How many elements after the start of a 16-byte vector this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @236 Place
+  (record @263 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @241 device (pointer Element) run_start
+  (function @268 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -540,7 +606,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::out_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @251 device int run_length
+  (function @278 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -553,13 +619,13 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (record @264 Run
+  (record @291 Run
     (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
     (field int ends))
-  (function @269 device Run run_of
+  (function @296 device Run run_of
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Place)) place)
@@ -571,7 +637,7 @@
     (declare @4 (const int) head (? kSkewed (call min (% (- kVector (call skew_of start)) kVector) length) 0))
     (declare @5 (const int) vectors (/ (- length head) kVector))
     (return @6 (init start head vectors (- length (* vectors kVector)))))
-  (function @279 device void store_runs
+  (function @306 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -595,8 +661,8 @@
           (for @17 (pragma "unroll 1") (declare @17 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
             (declare @18 (const int) element (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector))))
             (do @19 (= (at (. of_run start) element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (constant @305 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
-  (function @308 device void fill_runs
+  (constant @332 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
+  (function @335 device void fill_runs
     (comment "Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -624,7 +690,7 @@
           (then
             (for @26 (pragma "unroll 1") (declare @26 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
               (do @27 (= (at (. of_run start) (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector)))) (call narrow value)))))))))
-  (function @343 device void store_pixels
+  (function @370 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -654,7 +720,7 @@
                       (do @22 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @24 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @377 device void store_exchanged
+  (function @404 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -694,8 +760,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @419 "Kernel")
-  (function @421 kernel void direct_rows
+  (section @446 "Kernel")
+  (function @448 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -732,7 +798,7 @@
     (blank @30)
     (declare @32 (pointer Sum) shared (static_cast (pointer Sum) (call shared_memory)))
     (declare @33 (pointer Sum) weights (+ shared kWeightOffset))
-    (do @34 (call stage_input shared x_group (- P::in_channels (* group kGroupIn)) (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
+    (do @34 (call stage_input shared x_group (- P::in_channels (* group kGroupIn)) (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w false))
     (do @36 (call stage_weights weights weight_group first_in_group (- channel_end first_out)))
     (comment @37 "The thread's place: its warp in the block, and its lane along channels and columns.")
     (declare @38 (const int) warp (/ (. threadIdx x) 32))
@@ -764,33 +830,36 @@
                 (do @64 (call fill_runs y_image bias place out_h out_w))))))))
     (if @69 P::asynchronous
       (then
-        (do @70 (call async_copy_wait_all))))
-    (do @72 (call __syncthreads)
-      (trail "the tile is staged"))
-    (blank @72)
-    (for @75 (pragma "unroll 1") (declare @75 int row warp_y) (< row P::tile_rows) (+= row P::warps_y)
-      (for @77 (pragma "unroll 1") (declare @77 int i 0) (< i (? kFillsRows kTapRows P::stride_h)) (++ i)
-        (comment @78 "The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.")
-        (do @79 (= (. place row) (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i))))
-        (if @80 (< (. place row) out_h)
+        (do @70 (call async_copy_wait_all))
+        (if @71 kActivatesInput
           (then
-            (declare @81 (array Accumulators P::stride_w) acc (init))
-            (for @83 (pragma "unroll 1") (declare @83 int kh (? (< i kTapRows) i P::kernel_h)) (< kh P::kernel_h) (+= kh kTapStep)
-              (declare @84 (const int) staged_row (- (+ row (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
-              (declare @85 (pointer (const Sum)) x_row (+ x_thread (* staged_row kPitch)))
-              (declare @86 (pointer (const Sum)) weight_row (+ weight_thread (* (* kh P::kernel_w) kTileChannels)))
-              (for @88 (pragma "unroll 2") (declare @88 int ci 0) (< ci kGroupIn) (++ ci)
-                (for @90 unrolled (declare @90 int kw 0) (< kw P::kernel_w) (++ kw)
-                  (declare @91 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                  (declare @92 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
-                  (do @93 (call multiply_add (at acc phase_w) (+ x_row (- offset_w kLeastOffsetW)) (+ weight_row (* kw kTileChannels)))
+            (do @72 (call stage_input shared x_group (- P::in_channels (* group kGroupIn)) (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w true))))))
+    (do @76 (call __syncthreads)
+      (trail "the tile is staged"))
+    (blank @76)
+    (for @79 (pragma "unroll 1") (declare @79 int row warp_y) (< row P::tile_rows) (+= row P::warps_y)
+      (for @81 (pragma "unroll 1") (declare @81 int i 0) (< i (? kFillsRows kTapRows P::stride_h)) (++ i)
+        (comment @82 "The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.")
+        (do @83 (= (. place row) (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i))))
+        (if @84 (< (. place row) out_h)
+          (then
+            (declare @85 (array Accumulators P::stride_w) acc (init))
+            (for @87 (pragma "unroll 1") (declare @87 int kh (? (< i kTapRows) i P::kernel_h)) (< kh P::kernel_h) (+= kh kTapStep)
+              (declare @88 (const int) staged_row (- (+ row (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h)) kLeastOffsetH))
+              (declare @89 (pointer (const Sum)) x_row (+ x_thread (* staged_row kPitch)))
+              (declare @90 (pointer (const Sum)) weight_row (+ weight_thread (* (* kh P::kernel_w) kTileChannels)))
+              (for @92 (pragma "unroll 2") (declare @92 int ci 0) (< ci kGroupIn) (++ ci)
+                (for @94 unrolled (declare @94 int kw 0) (< kw P::kernel_w) (++ kw)
+                  (declare @95 (const int) phase_w (call phase_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                  (declare @96 (const int) offset_w (call offset_of_tap kw P::stride_w P::padding_w P::dilation_w))
+                  (do @97 (call multiply_add (at acc phase_w) (+ x_row (- offset_w kLeastOffsetW)) (+ weight_row (* kw kTileChannels)))
                     (trail "taps (0 to {kLastRow}, {kw})")))
-                (do @96 (+= x_row kPlane))
-                (do @97 (+= weight_row (* kTaps kTileChannels)))))
-            (if @100 (> P::vector 0)
+                (do @100 (+= x_row kPlane))
+                (do @101 (+= weight_row (* kTaps kTileChannels)))))
+            (if @104 (> P::vector 0)
               (then
-                (if @101 (|| (! kIdleLanes) (! is_idle))
+                (if @105 (|| (! kIdleLanes) (! is_idle))
                   (then
-                    (do @102 (call store_pixels acc y_image bias place lane_c lane_x out_w)))))
+                    (do @106 (call store_pixels acc y_image bias place lane_c lane_x out_w)))))
               (else
-                (do @105 (call store_exchanged acc exchange y_image bias place lane_c lane_x is_idle out_h out_w))))))))))
+                (do @109 (call store_exchanged acc exchange y_image bias place lane_c lane_x is_idle out_h out_w))))))))))

@@ -32,8 +32,10 @@ struct Parameters {
   using Offset = int;                     // counts elements inside one image: int where every offset fits
   static constexpr int element_kind = 0;  // ElementKind
 
-  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  // Steps of the fuse chain, and of the chain that x has as it is read; the arrays below hold their kinds and
+  // arguments.
   static constexpr int fuse_count = 0;
+  static constexpr int fuse_input_count = 0;
 
   // The block: warps along columns, channels and rows; a warp's lanes along channels and columns (lanes beyond
   // the product are idle); and what each thread makes: adjacent channels of one group, and columns that are lanes_x
@@ -52,7 +54,7 @@ struct Parameters {
   static constexpr int vector = 0;
 };
 
-// ActivationKind and arguments of each step of the fuse chain.
+// ActivationKind and arguments of each step of the fuse chain and, after these, of the input's.
 __constant__ constexpr int fuse_kind[] = {0};
 __constant__ constexpr double fuse_a[] = {0};
 __constant__ constexpr double fuse_b[] = {0};

@@ -221,12 +221,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     stage_weights(stages + kInputBytes, own_weights + loaded.tap * kKBlocks * kKBlockWeightBytes, kKBlockWeightBytes);
     async_copy_commit();
   }
+  if (kActivatesInput) {
+    activate_values(values);
+  }
   write_maximum(maxima, values, thread);
   __syncthreads();
   int exponent = next_exponent(block_maximum(maxima), 0, true);  // of the scale of what is written last
   store_split(stages, values, power_of_two(exponent), thread);
   load_next(values, places, loaded, next, own_x, thread, tiles, next_tile, tiles_y, tiles_x, batch, in_d, in_h, in_w,
             out_d);
+  if (kActivatesInput) {
+    activate_values(values);
+  }
   write_maximum(maxima + kWarps, values, thread);
 
   int stage = 0;
@@ -270,6 +276,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                          (P::resident ? shared + (kd * kKBlocks + k_block) * kKBlockWeightBytes : from + kInputBytes) +
                              weight_offset);
         if (loaded.index < tiles) {
+          if (kActivatesInput) {
+            activate_values(values);
+          }
           write_maximum(maxima + stage * kWarps, values, thread);
         }
         stage = 1 - stage;

@@ -37,8 +37,10 @@ struct Parameters {
 
   using Sum = float;  // of the fuse chain
 
-  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  // Steps of the fuse chain, and of the chain that x has as it is read; the arrays below hold their kinds and
+  // arguments.
   static constexpr int fuse_count = 0;
+  static constexpr int fuse_input_count = 0;
 
   // The block: its tile of positions, tile_h x tile_w, and the width of the parts of 64 that they are counted by, 8x8
   // or 1x64.
@@ -65,7 +67,7 @@ struct Parameters {
   static constexpr int most_terms = 8;
 };
 
-// ActivationKind and arguments of each step of the fuse chain.
+// ActivationKind and arguments of each step of the fuse chain and, after these, of the input's.
 __constant__ constexpr int fuse_kind[] = {0};
 __constant__ constexpr double fuse_a[] = {0};
 __constant__ constexpr double fuse_b[] = {0};

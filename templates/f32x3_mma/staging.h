@@ -1,6 +1,7 @@
 // Threads load input to registers, find its largest magnitude, and write its high and low parts to shared memory.
 #pragma once
 
+#include "device/input_activation.h"
 #include "device/memory.h"
 #include "device/split.h"
 #include "layout.h"
@@ -45,6 +46,17 @@ __device__ __forceinline__ void load_values(Values& values, const Element* __res
           values[i][c] = P::channels_last ? from[c] : from[c * plane];
         }
       }
+    }
+  }
+}
+
+// Activates a k-block's input. An activation keeps zeros where the image or the channels end.
+__device__ __forceinline__ void activate_values(Values& values) {
+#pragma unroll
+  for (int i = 0; i < kPlaces; ++i) {
+#pragma unroll
+    for (int c = 0; c < kVector; ++c) {
+      values[i][c] = activate_input(values[i][c]);
     }
   }
 }

@@ -12,7 +12,7 @@
 // A value as memory holds it, after the bias and the fuse chain where the layer has them.
 __device__ __forceinline__ float epilogue(float acc, float bias) {
   const float value = kAddsBias ? acc + bias : acc;
-  return P::fuse_count > 0 ? activate(value) : value;
+  return P::fuse_count > 0 ? activate(value, 0, P::fuse_count) : value;
 }
 
 // The phase of an output column in one of the phase rows.

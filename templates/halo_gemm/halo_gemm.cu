@@ -234,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // Arrives on the full barrier of a stage whose copies have completed.
 __device__ __forceinline__ void publish_stage(unsigned char* stages, unsigned long long* full, int stage, int thread) {
-  if (P::type == kWgmmaTf32) {
+  if (P::type == kWgmmaTf32 || kActivatesInput) {
     round_input(stages + stage * kStageBytes, thread);
   }
   fence_proxy_async();

@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "619ced8ca291d913ed698ade691a530ba82f32facafb4416d49658a83627911e")
+  (digest "791ec5a8856c30138e4801091856d5b61a4844844502fd5592fb8b37f079f85b")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -28,6 +28,7 @@
   (type_parameter Sum float)
   (parameter int type 0)
   (parameter int fuse_count 0)
+  (parameter int fuse_input_count 0)
   (parameter bool flat false)
   (parameter int tile_d 1)
   (parameter int tile_h 16)
@@ -719,8 +720,40 @@
     (return @12 tile))
   (file "halo_gemm.cu")
   (section @232 "Producer")
+  (file "device/input_activation.h")
+  (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
+  (function @15 device Element activate_input
+    (comment "An element of x, activated and rounded to its type, as an operator before the layer would write it.")
+    (attributes "__forceinline__")
+    (argument Element value)
+    (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
+  (function @20 device "unsigned int" activate_word
+    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (if_constexpr @1 (== (sizeof Element) 4)
+      (then
+        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
+      (else
+        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
+        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
+        (return @6 (| low (<< high 16))))))
+  (function @31 device uint4 activate_words
+    (comment "The same of a vector.")
+    (attributes "__forceinline__")
+    (argument uint4 words)
+    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
+  (function @36 device Element input_of
+    (comment "An element or a word as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (function @39 device "unsigned int" input_word
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "window/staging.h")
-  (function @10 device void copy
+  (function @12 device void copy
     (comment "One asynchronous copy: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -735,11 +768,11 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (constant @22 int kCopyBytes (call larger P::copy_bytes kBytes))
-  (constant @23 int kCopy (/ kCopyBytes kBytes))
-  (constant @24 int kCopies (/ P::block_k kCopy) (trail "of a pixel"))
-  (constant @25 int kSharers (? (> P::copy_bytes 0) kCopies (? P::channels_last kUnits kUnitSharers)) (trail "of a place"))
-  (section @27 "Places")
+  (constant @24 int kCopyBytes (call larger P::copy_bytes kBytes))
+  (constant @25 int kCopy (/ kCopyBytes kBytes))
+  (constant @26 int kCopies (/ P::block_k kCopy) (trail "of a pixel"))
+  (constant @27 int kSharers (? (> P::copy_bytes 0) kCopies (? P::channels_last kUnits kUnitSharers)) (trail "of a place"))
+  (section @29 "Places")
   (file "window/places.h")
   (constant @9 int kPlacePixels (? P::channels_last 1 P::vector))
   (constant @10 int kAllPlaces (/ kPixels kPlacePixels))
@@ -781,19 +814,19 @@
       (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
       (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
   (file "window/staging.h")
-  (section @30 "Asynchronous copies")
-  (function @33 device int copied_channel
+  (section @32 "Asynchronous copies")
+  (function @35 device int copied_channel
     (comment "The thread's channels of a k-block, and where its copy of a place lies in a stage.")
     (attributes "__forceinline__")
     (argument int thread)
     (return @1 (* (% thread kSharers) kCopy)))
-  (function @36 device int offset_of_copy
+  (function @38 device int offset_of_copy
     (attributes "__forceinline__")
     (argument int thread)
     (argument int i)
     (declare @1 (const int) channel (call copied_channel thread))
     (return @2 (+ (+ (* (/ channel kVector) kUnitPitch) (call pixel_offset (call place_of thread i))) (* (% channel kVector) kBytes))))
-  (function @42 device void stage_input
+  (function @44 device void stage_input
     (comment "Issues the thread's copies of a k-block of input channels: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -808,8 +841,8 @@
         (then
           (declare @7 (const bool) any (&& (>= (at places i) 0) (> left 0)))
           (do @8 (call copy (+ to (call offset_of_copy thread i)) (? any (+ (+ x (at places i)) ci) x) (? any (* left kBytes) 0)))))))
-  (function @56 device void round_input
-    (comment "tf32: rounds in place what the thread's own copies have written to a stage.")
+  (function @59 device void round_input
+    (comment "{if kActivatesInput: Activates in place what the thread's own copies have written to a stage.} {if not kActivatesInput: tf32: rounds in place what the thread's own copies have written to a stage.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument int thread)
@@ -820,29 +853,29 @@
           (if @5 (== kCopyBytes 16)
             (then
               (declare @6 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) place)))
-              (do @7 (= (* (reinterpret_cast (pointer uint4) place)) (call make_uint4 (call operand (. v x)) (call operand (. v y)) (call operand (. v z)) (call operand (. v w))))))
+              (do @7 (= (* (reinterpret_cast (pointer uint4) place)) (call make_uint4 (call operand (call input_word (. v x))) (call operand (call input_word (. v y))) (call operand (call input_word (. v z))) (call operand (call input_word (. v w)))))))
             (else
-              (if @8 (== kCopyBytes 8)
+              (if @9 (== kCopyBytes 8)
                 (then
-                  (declare @9 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) place)))
-                  (do @10 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
+                  (declare @10 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) place)))
+                  (do @11 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (call input_word (. v x))) (call operand (call input_word (. v y)))))))
                 (else
-                  (do @12 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place)))))))))))))
-  (section @74 "Through registers")
-  (constant @77 bool kWholeUnits (&& P::channels_last (== P::vector kVector)))
-  (constant @78 int kWords (? kWholeUnits 4 kVector) (trail "of a unit"))
-  (constant @79 int kPlaceUnits (? P::channels_last 1 (/ kUnits kUnitSharers)))
-  (constant @80 int kItems (* kPlaces kPlaceUnits))
-  (constant @81 int kBatch (/ 32 kWords) (trail "units that a thread has in flight"))
-  (constant @82 int kBatches (call ceil_div kItems kBatch))
-  (alias @83 Words (array (array "unsigned int" kWords) kBatch))
-  (function @86 device int unit_of
+                  (do @13 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (call input_word (* (reinterpret_cast (pointer (const "unsigned int")) place))))))))))))))
+  (section @78 "Through registers")
+  (constant @81 bool kWholeUnits (&& P::channels_last (== P::vector kVector)))
+  (constant @82 int kWords (? kWholeUnits 4 kVector) (trail "of a unit"))
+  (constant @83 int kPlaceUnits (? P::channels_last 1 (/ kUnits kUnitSharers)))
+  (constant @84 int kItems (* kPlaces kPlaceUnits))
+  (constant @85 int kBatch (/ 32 kWords) (trail "units that a thread has in flight"))
+  (constant @86 int kBatches (call ceil_div kItems kBatch))
+  (alias @87 Words (array (array "unsigned int" kWords) kBatch))
+  (function @90 device int unit_of
     (comment "The unit of a k-block, of the thread's item.")
     (attributes "__forceinline__")
     (argument int thread)
     (argument int i)
     (return @1 (? P::channels_last (% thread kUnits) (? (== kUnitSharers 1) (% i kPlaceUnits) (+ (* (/ thread kPlaceStep) kPlaceUnits) (% i kPlaceUnits))))))
-  (function @93 device void load_batch
+  (function @97 device void load_batch
     (comment "Loads a batch of a k-block of input channels: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -881,7 +914,7 @@
                 (if @27 (&& (>= place 0) (|| (== (% kGroupIn P::block_k) 0) (< c left)))
                   (then
                     (do @28 (= (at (at words item) c) (? (== (* P::vector kBytes) 4) (* (reinterpret_cast (pointer (const "unsigned int")) element)) (call bits_of (* element))))))))))))))
-  (function @131 device void store_batch
+  (function @135 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -896,13 +929,13 @@
           (declare @7 (pointer uint4) place (reinterpret_cast (pointer uint4) pixel))
           (if @8 (|| (== P::type kWgmmaTf32) kWholeUnits)
             (then
-              (do @9 (= (* place) (call make_uint4 (call operand (at (at words item) 0)) (call operand (at (at words item) 1)) (call operand (at (at words item) 2)) (call operand (at (at words item) 3))))))
+              (do @9 (= (* place) (call make_uint4 (call operand (call input_word (at (at words item) 0))) (call operand (call input_word (at (at words item) 1))) (call operand (call input_word (at (at words item) 2))) (call operand (call input_word (at (at words item) 3)))))))
             (else
               (comment @12 "Two channels in a word.")
-              (do @13 (= (* place) (call make_uint4 (call low_halves (at (at words item) 0) (at (at words item) 1)) (call low_halves (at (at words item) 2) (at (at words item) 3)) (call low_halves (at (at words item) 4) (at (at words item) 5)) (call low_halves (at (at words item) 6) (at (at words item) 7)))))
-              (if @15 (== kPlacePixels 2)
+              (do @13 (= (* place) (call make_uint4 (call input_word (call low_halves (at (at words item) 0) (at (at words item) 1))) (call input_word (call low_halves (at (at words item) 2) (at (at words item) 3))) (call input_word (call low_halves (at (at words item) 4) (at (at words item) 5))) (call input_word (call low_halves (at (at words item) 6) (at (at words item) 7))))))
+              (if @17 (== kPlacePixels 2)
                 (then
-                  (do @16 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call high_halves (at (at words item) 0) (at (at words item) 1)) (call high_halves (at (at words item) 2) (at (at words item) 3)) (call high_halves (at (at words item) 4) (at (at words item) 5)) (call high_halves (at (at words item) 6) (at (at words item) 7)))))))))))))
+                  (do @18 (= (* (reinterpret_cast (pointer uint4) (+ pixel (call pixel_offset 1)))) (call make_uint4 (call input_word (call high_halves (at (at words item) 0) (at (at words item) 1))) (call input_word (call high_halves (at (at words item) 2) (at (at words item) 3))) (call input_word (call high_halves (at (at words item) 4) (at (at words item) 5))) (call input_word (call high_halves (at (at words item) 6) (at (at words item) 7))))))))))))))
   (file "halo_gemm.cu")
   (function @236 device void publish_stage
     (comment "Arrives on the full barrier of a stage whose copies have completed.")
@@ -911,7 +944,7 @@
     (argument (pointer "unsigned long long") full)
     (argument int stage)
     (argument int thread)
-    (if @1 (== P::type kWgmmaTf32)
+    (if @1 (|| (== P::type kWgmmaTf32) kActivatesInput)
       (then
         (do @2 (call round_input (+ stages (* stage kStageBytes)) thread))))
     (do @4 (call fence_proxy_async))
@@ -963,13 +996,15 @@
                       (do @32 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at (at acc part) phase) moved (call wgmma_descriptor_move weights (* (+ (* tap kKSteps) k_step) kProductBytes)) accumulate))))))))))))
   (section @308 "Epilogue")
   (file "device/activation.h")
-  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @12 device P::Sum activate
+  (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
+  (function @29 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
+    (argument (const int) first)
+    (argument (const int) count)
     (using @1 Sum P::Sum)
-    (for @3 unrolled (declare @3 int i 0) (< i P::fuse_count) (++ i)
+    (for @3 unrolled (declare @3 int i first) (< i (+ first count)) (++ i)
       (declare @4 (const int) kind (at P::fuse_kind i))
       (declare @5 (const Sum) a (static_cast Sum (at P::fuse_a i)))
       (declare @6 (const Sum) b (static_cast Sum (at P::fuse_b i)))
@@ -1027,8 +1062,13 @@
                                             (else
                                               (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
-    (return @40 value))
+                                                  (do @37 (= value (+ value a))))
+                                                (else
+                                                  (if @38 (== kind kElu)
+                                                    (then
+                                                      (do @39 (= value (? (< value 0) (* a (call expm1 value)) value))
+                                                        (trail "elu")))))))))))))))))))))))))))
+    (return @42 value))
   (file "device/epilogue.h")
   (function @9 device P::Sum epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
@@ -1036,7 +1076,7 @@
     (argument P::Sum acc)
     (argument P::Sum bias)
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+    (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "epilogue.h")
   (function @7 constexpr bool has_taps
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")

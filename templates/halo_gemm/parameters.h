@@ -37,8 +37,10 @@ struct Parameters {
   using Sum = float;
   static constexpr int type = 0;  // WgmmaType of the products
 
-  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  // Steps of the fuse chain, and of the chain that x has as it is read; the arrays below hold their kinds and
+  // arguments.
   static constexpr int fuse_count = 0;
+  static constexpr int fuse_input_count = 0;
 
   // The block: its tile of positions, tile_h x tile_w, or `flat`: as many adjacent ones of all images' positions in a
   // row, or of a volume's plane; how many along the depth; the width of the parts that products take, 8x8 or 1x64; what
@@ -71,7 +73,7 @@ struct Parameters {
   static constexpr bool ping_pong = false;
 };
 
-// ActivationKind and arguments of each step of the fuse chain.
+// ActivationKind and arguments of each step of the fuse chain and, after these, of the input's.
 __constant__ constexpr int fuse_kind[] = {0};
 __constant__ constexpr double fuse_a[] = {0};
 __constant__ constexpr double fuse_b[] = {0};

@@ -342,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       for (int k_block = 0; k_block < kKBlocks; ++k_block) {
         const unsigned char* from = stages + stage * kStageBytes;
         async_copy_wait(P::copy_bytes > 0 ? P::stages - 2 : 0);
-        if (P::copy_bytes > 0 && P::type == kWgmmaTf32) {
+        if (P::copy_bytes > 0 && (P::type == kWgmmaTf32 || kActivatesInput)) {
           round_input(stages + stage * kStageBytes, thread);
         }
         __syncthreads();  // the stage has come, and all have read the one that is staged now

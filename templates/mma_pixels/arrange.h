@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(kArrangers)
         for (int c = 0; c < kVector; ++c) {
           words[c] = 0;
           if (kGroupIn % kVector == 0 || first + c < kGroupIn) {
-            words[c] = operand(bits_of(from[(group * kGroupIn + first + c) * plane]));
+            words[c] = operand(bits_of(input_of(from[(group * kGroupIn + first + c) * plane])));
           }
         }
         if constexpr (kVector == 4) {

@@ -186,5 +186,7 @@ static_assert(!kPlanes || kFusedPhases || P::store <= 2, "a thread's positions a
 static_assert(kRowTaps == 1 || (kKernelW % kRowTaps == 0 && kStrideW == 1 && P::dilation_w == 1 && !kFusedPhases),
               "the taps of a stage are adjacent");
 static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");
+static_assert(P::fuse_input_count == 0 || kSplit || (!P::channels_last && !kPlanes),
+              "x is activated where it is arranged");
 static_assert(P::input_stride_d * P::input_stride_h * P::input_stride_w == 1 || kPhases == 1,
               "a gradient of the input has one phase");

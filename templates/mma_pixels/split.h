@@ -4,6 +4,7 @@
 
 #include "device/call_sizes.h"
 #include "device/depth.h"
+#include "device/input_activation.h"
 #include "device/memory.h"
 #include "device/split.h"
 #include "layout.h"
@@ -71,6 +72,9 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
     }
 #pragma unroll
     for (int k = 0; k < kScanReads; ++k) {
+      if (kActivatesInput && i + k * kTogether < end) {
+        read[k] = activate_input(read[k]);
+      }
       most = larger_finite(most, read[k]);
     }
   }
@@ -142,7 +146,7 @@ __device__ __forceinline__ void arrange_split(const Element* __restrict__ x, con
   for (int c = 0; c < kVector; ++c) {
     values[c] = 0;
     if (kGroupIn % P::block_k == 0 || first + c < kGroupIn) {
-      values[c] = P::channels_last ? from[c] : from[c * plane];
+      values[c] = input_of(P::channels_last ? from[c] : from[c * plane]);
     }
   }
   SplitPair pairs[kVector / 2];

@@ -32,8 +32,10 @@ struct Parameters {
   using Offset = int;                     // counts elements inside one image: int where every offset fits
   static constexpr int element_kind = 1;  // ElementKind
 
-  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  // Steps of the fuse chain, and of the chain that x has as it is read; the arrays below hold their kinds and
+  // arguments.
   static constexpr int fuse_count = 0;
+  static constexpr int fuse_input_count = 0;
 
   // The block: its warps, and its tile of input positions and output channels. A warp makes 16 columns of a row of all
   // the tile's channels; `products` times 8 at a time are accumulated.
@@ -45,7 +47,7 @@ struct Parameters {
   static constexpr int blocks_per_sm = 2;   // that registers must leave room for
 };
 
-// ActivationKind and arguments of each step of the fuse chain.
+// ActivationKind and arguments of each step of the fuse chain and, after these, of the input's.
 __constant__ constexpr int fuse_kind[] = {0};
 __constant__ constexpr double fuse_a[] = {0};
 __constant__ constexpr double fuse_b[] = {0};

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "3c07692edebd877ce23d9698e12bb17ca89d2a0f036c1148188b6c1dc3202cf0")
+  (digest "b7d551e5bfc3ba9c528c4f7cb1eb2680f8f8d0664f13ddb29a89ab69877450ff")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1415,13 +1415,15 @@
       (for @31 (pragma "unroll") (declare @31 int i 0) (< i 4) (++ i)
         (do @32 (= (at (at (at acc (/ phase kFusedPhases)) tile) (+ (+ (* (% phase kFusedPhases) (/ P::block_n 2)) (* (% vector (/ kStoredChannels 8)) 4)) i)) (at total i))))))
   (file "device/activation.h")
-  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @12 device P::Sum activate
+  (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
+  (function @29 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
+    (argument (const int) first)
+    (argument (const int) count)
     (using @1 Sum P::Sum)
-    (for @3 unrolled (declare @3 int i 0) (< i P::fuse_count) (++ i)
+    (for @3 unrolled (declare @3 int i first) (< i (+ first count)) (++ i)
       (declare @4 (const int) kind (at P::fuse_kind i))
       (declare @5 (const Sum) a (static_cast Sum (at P::fuse_a i)))
       (declare @6 (const Sum) b (static_cast Sum (at P::fuse_b i)))
@@ -1479,8 +1481,13 @@
                                             (else
                                               (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
-    (return @40 value))
+                                                  (do @37 (= value (+ value a))))
+                                                (else
+                                                  (if @38 (== kind kElu)
+                                                    (then
+                                                      (do @39 (= value (? (< value 0) (* a (call expm1 value)) value))
+                                                        (trail "elu")))))))))))))))))))))))))))
+    (return @42 value))
   (file "device/bias_registers.h")
   (alias @8 BiasRegisters (array float (? kAddsBias kThreadChannels 1))
     (comment "The biases of a thread's channels. They are loaded before a tile's first store: later loads would wait for it."))
@@ -1501,7 +1508,7 @@
     (argument float acc)
     (argument float bias)
     (declare @1 (const float) value (? kAddsBias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+    (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (function @19 device int phase_at
     (comment "The phase of an output column in one of the phase rows.")
     (attributes "inline")

@@ -1,9 +1,11 @@
 // Threads load input to shared memory: each pixel has 16 bytes in each unit of channels.
+// An activation keeps zeros where the image or the channels end, so it is applied to all that is staged.
 // Needs: Element, kBytes, kGroupIn, kUnitPitch, kUnits, kUnitSharers, kVector, larger(), P, pixel_offset()
 #pragma once
 
 #include "device/async_copy.h"
 #include "device/element.h"
+#include "device/input_activation.h"
 #include "device/memory.h"
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.
@@ -21,7 +23,7 @@ __device__ __forceinline__ void copy(void* to, const Element* from, int bytes) {
 // loads at a time; else kUnitSharers threads share a place, each with as many units.
 constexpr int kCopyBytes = larger(P::copy_bytes, kBytes);
 constexpr int kCopy = kCopyBytes / kBytes;
-constexpr int kCopies = P::block_k / kCopy;  // of a pixel
+constexpr int kCopies = P::block_k / kCopy;                                                       // of a pixel
 constexpr int kSharers = P::copy_bytes > 0 ? kCopies : P::channels_last ? kUnits : kUnitSharers;  // of a place
 
 // ---- Places ----
@@ -52,7 +54,8 @@ __device__ __forceinline__ void stage_input(unsigned char* to, const Element* __
   }
 }
 
-// tf32: rounds in place what the thread's own copies have written to a stage.
+// {if kActivatesInput: Activates in place what the thread's own copies have written to a stage.}
+// {if not kActivatesInput: tf32: rounds in place what the thread's own copies have written to a stage.}
 __device__ __forceinline__ void round_input(unsigned char* stage, int thread) {
 #pragma unroll
   for (int i = 0; i < kPlaces; ++i) {
@@ -60,12 +63,13 @@ __device__ __forceinline__ void round_input(unsigned char* stage, int thread) {
       unsigned char* place = stage + offset_of_copy(thread, i);
       if (kCopyBytes == 16) {
         const uint4 v = *reinterpret_cast<const uint4*>(place);
-        *reinterpret_cast<uint4*>(place) = make_uint4(operand(v.x), operand(v.y), operand(v.z), operand(v.w));
+        *reinterpret_cast<uint4*>(place) = make_uint4(operand(input_word(v.x)), operand(input_word(v.y)),
+                                                      operand(input_word(v.z)), operand(input_word(v.w)));
       } else if (kCopyBytes == 8) {
         const uint2 v = *reinterpret_cast<const uint2*>(place);
-        *reinterpret_cast<uint2*>(place) = make_uint2(operand(v.x), operand(v.y));
+        *reinterpret_cast<uint2*>(place) = make_uint2(operand(input_word(v.x)), operand(input_word(v.y)));
       } else {
-        *reinterpret_cast<unsigned int*>(place) = operand(*reinterpret_cast<const unsigned int*>(place));
+        *reinterpret_cast<unsigned int*>(place) = operand(input_word(*reinterpret_cast<const unsigned int*>(place)));
       }
     }
   }
@@ -137,16 +141,20 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
           to + unit_of(thread, i) * kUnitPitch + pixel_offset(place_of(thread, i / kPlaceUnits) * kPlacePixels);
       uint4* place = reinterpret_cast<uint4*>(pixel);
       if (P::type == kWgmmaTf32 || kWholeUnits) {
-        *place = make_uint4(operand(words[item][0]), operand(words[item][1]), operand(words[item][2]),
-                            operand(words[item][3]));
+        *place = make_uint4(operand(input_word(words[item][0])), operand(input_word(words[item][1])),
+                            operand(input_word(words[item][2])), operand(input_word(words[item][3])));
       } else {
         // Two channels in a word.
-        *place = make_uint4(low_halves(words[item][0], words[item][1]), low_halves(words[item][2], words[item][3]),
-                            low_halves(words[item][4], words[item][5]), low_halves(words[item][6], words[item][7]));
+        *place = make_uint4(input_word(low_halves(words[item][0], words[item][1])),
+                            input_word(low_halves(words[item][2], words[item][3])),
+                            input_word(low_halves(words[item][4], words[item][5])),
+                            input_word(low_halves(words[item][6], words[item][7])));
         if (kPlacePixels == 2) {
           *reinterpret_cast<uint4*>(pixel + pixel_offset(1)) =
-              make_uint4(high_halves(words[item][0], words[item][1]), high_halves(words[item][2], words[item][3]),
-                         high_halves(words[item][4], words[item][5]), high_halves(words[item][6], words[item][7]));
+              make_uint4(input_word(high_halves(words[item][0], words[item][1])),
+                         input_word(high_halves(words[item][2], words[item][3])),
+                         input_word(high_halves(words[item][4], words[item][5])),
+                         input_word(high_halves(words[item][6], words[item][7])));
         }
       }
     }

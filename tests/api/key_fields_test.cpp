@@ -36,10 +36,10 @@ auto fields_of(Activation& it) {
   return std::tie(kind, a, b);
 }
 auto fields_of(Layer& it) {
-  auto& [dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout, weight_layout,
-         streaming, directions] = it;
-  return std::tie(dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, dtype, compute, layout,
-                  weight_layout, streaming, directions);
+  auto& [dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, fuse_input, dtype, compute, layout,
+         weight_layout, streaming, directions] = it;
+  return std::tie(dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, fuse_input, dtype, compute,
+                  layout, weight_layout, streaming, directions);
 }
 auto fields_of(SmRates& it) {
   auto& [clock_hz, tensor_columns_per_cycle, least_product_cycles, mma_cycles, l2_bytes_per_cycle,
@@ -122,6 +122,7 @@ const Layer kLayer{.dimensions = 2,
                    .batch = std::nullopt,
                    .bias = false,
                    .fuse = {{ActivationKind::kHardtanh, -1.5, 1.5}},
+                   .fuse_input = {{ActivationKind::kClamp, -1.25, 1.25}},
                    .dtype = Dtype::kF32,
                    .compute = Compute::kF32,
                    .layout = Layout::kNchw,
@@ -136,6 +137,7 @@ const Layer kOther{.dimensions = 1,
                    .batch = 1,
                    .bias = true,
                    .fuse = {{ActivationKind::kClamp, -2.5, 2.5}},
+                   .fuse_input = {{ActivationKind::kHardtanh, -2.25, 2.25}},
                    .dtype = Dtype::kF16,
                    .compute = Compute::kTf32,
                    .layout = Layout::kNhwc,
@@ -158,6 +160,7 @@ Layer legal(Layer layer) {
   }
   if (layer.directions != kLayer.directions) {
     layer.fuse.clear();
+    layer.fuse_input.clear();
   }
   return layer;
 }
@@ -189,10 +192,11 @@ TEST(KeyFieldsTest, EveryFieldOfALayerMakesAnotherKeyExceptOtherDirections) {
   std::set<std::string> keys = {key_of(planned(kLayer))};
   Layer linear = kLayer;
   linear.fuse.clear();
+  linear.fuse_input.clear();
   const std::string linear_key = key_of(planned(linear));
   EXPECT_TRUE(keys.insert(linear_key).second);
   const std::vector<Layer> layers = each_changed(kLayer, kOther);
-  EXPECT_EQ(layers.size(), 12u + 2 * 7 + 3);  // two axes of seven fields, one activation of three
+  EXPECT_EQ(layers.size(), 12u + 2 * 7 + 2 * 3);  // two axes of seven fields, two activations of three
   for (const Layer& layer : layers) {
     const Layer changed = legal(layer);
     const std::string key = key_of(planned(changed));
@@ -207,6 +211,7 @@ TEST(KeyFieldsTest, EveryFieldOfALayerMakesAnotherKeyExceptOtherDirections) {
 TEST(KeyFieldsTest, EveryDirectionHasAnotherKey) {
   Layer layer = kLayer;
   layer.fuse.clear();
+  layer.fuse_input.clear();
   layer.bias = true;
   layer.directions.assign(all_directions().begin(), all_directions().end());
   std::set<std::string> keys;

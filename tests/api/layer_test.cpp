@@ -76,6 +76,10 @@ TEST(ApiLayerTest, FieldsGiveTheLayerThatTheTextGives) {
   line.axes[2].kernel = 16;
   line.compute = "tf32";
   EXPECT_EQ(Layer(line).text(), Layer("conv_transpose1d 1 -> 1; kernel 16; compute tf32").text());
+  line.fuse_input = "leaky_relu(0.1)";
+  EXPECT_EQ(Layer(line).text(),
+            Layer("conv_transpose1d 1 -> 1; kernel 16; compute tf32; fuse_input leaky_relu(0.1)").text());
+  line.fuse_input = nullptr;
   line.streaming = 1;
   EXPECT_EQ(Layer(line).text(), Layer("conv_transpose1d 1 -> 1; kernel 16; compute tf32; streaming").text());
   LayerFields volume;
@@ -113,6 +117,8 @@ TEST(ApiLayerTest, WrongFieldsAreNamed) {
   wrong([](LayerFields& f) { f.axes[2].extent = std::numeric_limits<int64_t>::max(); }, "width");
   wrong([](LayerFields& f) { f.fuse = "relu; bias"; }, "fuse: 'relu; bias'");
   wrong([](LayerFields& f) { f.fuse = "reloo"; }, "fuse: unknown");
+  wrong([](LayerFields& f) { f.fuse_input = "relu; bias"; }, "fuse_input: 'relu; bias'");
+  wrong([](LayerFields& f) { f.fuse_input = "reloo"; }, "fuse_input: unknown");
   wrong([](LayerFields& f) { f.dtype = "float"; }, "dtype: unknown word 'float'; legal are f64, f32, f16, bf16");
   wrong([](LayerFields& f) { f.compute = "f16"; }, "compute");
   wrong([](LayerFields& f) { f.layout = "chwn"; }, "layout: unknown word 'chwn'; legal are nchw, nhwc");

@@ -337,6 +337,7 @@ bool is_exchanged(std::string_view template_name, Direction direction) {
 /// Makes a layer drawn for forward calls one for the direction. `template_name` takes the exchanged layer.
 void turn_to(Direction direction, std::string_view template_name, std::mt19937_64& random, Layer& layer) {
   layer.fuse.clear();
+  layer.fuse_input.clear();
   layer.bias |= direction == Direction::kGradBias;
   layer.directions = {direction};
   if (is_exchanged(template_name, direction)) {

@@ -1,5 +1,5 @@
-// Every part of the logic of f32x3's scales, and of the rounding to tf32, is needed: with any one of them wrong, some
-// results are.
+// Every part of the logic of f32x3's scales, of the rounding to tf32 and of `fuse_input` is needed: with any one of
+// them wrong, some results are.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -82,7 +82,8 @@ ChosenPlan chosen_plan(const Kind& kind) {
       const Plan small = with_block(problem, plan, kind.fact.block);
       return {problem, small, specialize(problem, small).value()};
     }
-    if (plan.template_name == kind.template_name && stages_of(problem.layer, plan) >= kind.fact.least_stages) {
+    if (plan.template_name == kind.template_name &&
+        (kind.fact.least_stages == 1 || stages_of(problem.layer, plan) >= kind.fact.least_stages)) {
       if (KernelSource source = specialize(problem, plan).value(); source.text.contains(kind.fact.has)) {
         return {problem, plan, std::move(source)};
       }
@@ -112,12 +113,13 @@ class NumberMutation {
 
   void expect_each_scale_matters();
   void expect_each_rounding_matters();
+  void expect_activation_matters();
   void expect_each_channel_scale_matters();
   void expect_each_gradient_rounding_matters();
 
  private:
   /// The results of the source are right with all of these inputs, those of each mutant wrong with some.
-  void expect_all_wrong(const Switched& switched, const std::vector<Telling>& all) {
+  void expect_all_wrong(const Switched& switched, const std::vector<Telling>& all, bool few_blocks = true) {
     const auto device = open_host_device(HostOptions{.workers = 2}).value();
     KernelSource source = source_;
     source.text = switched.text;
@@ -132,7 +134,7 @@ class NumberMutation {
     /// Empty where the results are right.
     const auto judge = [&](std::size_t which) -> std::string {
       auto call = make_call(*device, *loaded, sizes_, all[which].inputs).value();
-      if (role_ == Role::kY) {
+      if (role_ == Role::kY && few_blocks) {
         call.launches.back().blocks = plan_.launch.main().grid.blocks_per_tile;
       }
       if (const auto ran = run_call(*device, *loaded, call); !ran) {
@@ -237,6 +239,12 @@ void NumberMutation::expect_each_rounding_matters() {
   expect_all_wrong(with_wrong_rounding(source_.text, &chosen),
                    {{"x between", truncation_inputs(layer_, shape_, 1, Truncated::kX)},
                     {"weights between", truncation_inputs(layer_, shape_, 1, Truncated::kWeight)}});
+}
+
+void NumberMutation::expect_activation_matters() {
+  const Switched switched = with_wrong_activation(source_.text, &chosen);
+  EXPECT_FALSE(switched.names.empty());
+  expect_all_wrong(switched, {{"random", random_inputs(layer_, shape_, 1)}}, false);
 }
 
 /// Elements of x or grad_y by a random number of their own and their channel.
@@ -385,6 +393,15 @@ TEST_P(Rounding, OfEachOperandMatters) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tf32, Rounding, ::testing::ValuesIn(kinds(&WrongNumbers::rounding)),
+                         [](const auto& info) { return name_of_fact(info); });
+
+class InputActivation : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(InputActivation, Matters) {
+  NumberMutation(GetParam()).expect_activation_matters();
+}
+
+INSTANTIATE_TEST_SUITE_P(Chain, InputActivation, ::testing::ValuesIn(kinds(&WrongNumbers::activation)),
                          [](const auto& info) { return name_of_fact(info); });
 
 constexpr std::size_t kParts = 2;

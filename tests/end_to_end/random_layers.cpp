@@ -39,6 +39,7 @@ enum Index : std::size_t {
   kOut,
   kBias,
   kFuse,
+  kFuseInput,
   kWeights,
   kKernelD,
   kStrideD,
@@ -160,6 +161,7 @@ std::span<const Property> properties() {
                                  {"channels out of a group", channels},
                                  {"bias", no_yes},
                                  {"fuse", {"none", "one", "several"}},
+                                 {"fuse_input", {"none", "keeps zero", "makes another number of zero"}},
                                  {"weights", {"contiguous", "channels last"}},
                                  {"kernel_d", kernel},
                                  {"stride_d", stride},
@@ -192,6 +194,9 @@ Classes classes_of(const RandomLayer& drawn) {
                                                  : 1,
                                  class_of_channels(group_in), class_of_channels(l.out_channels / l.groups),
                                  l.bias ? 1 : 0, static_cast<int>(std::min<std::size_t>(l.fuse.size(), 2)),
+                                 l.fuse_input.empty()                            ? 0
+                                 : std::ranges::all_of(l.fuse_input, keeps_zero) ? 1
+                                                                                 : 2,
                                  l.weight_layout == WeightLayout::kChannelsLast ? 1 : 0});
   add_axis(kDepth);
   return classes;
@@ -318,6 +323,11 @@ RandomLayer LayerSource::draw(const Wanted& wanted) {
   const int fuse = class_wanted(kFuse, random_.weighted({1, 2, 1}));
   for (int i = 0; i < (fuse == 2 ? 3 : fuse); ++i) {
     l.fuse.push_back(draw_activation());
+  }
+  const int fuse_input = class_wanted(kFuseInput, random_.weighted({4, 2, 1}));
+  while (fuse_input > 0 &&
+         (l.fuse_input.empty() || std::ranges::all_of(l.fuse_input, keeps_zero) != (fuse_input == 1))) {
+    l.fuse_input = {draw_activation()};
   }
   l.weight_layout = all_weight_layouts()[static_cast<std::size_t>(class_wanted(kWeights, random_() % 2))];
   if (drawer.finish != nullptr) {

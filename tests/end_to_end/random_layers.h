@@ -32,7 +32,7 @@ struct Property {
 };
 [[nodiscard]] std::span<const Property> properties();
 /// So many of them are of layers of one and two axes; the others are of the depth.
-inline constexpr std::size_t kFlatProperties = 26;
+inline constexpr std::size_t kFlatProperties = 27;
 
 /// For each of properties() the index of the layer's class.
 using Classes = std::vector<int>;

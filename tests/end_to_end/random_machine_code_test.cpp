@@ -131,6 +131,7 @@ Layer neighbour_of_failed(const Case& one, std::mt19937_64& random) {
   layer.dtype = one.compute == kF16 ? Dtype::kF16 : one.compute == kBf16 ? Dtype::kBf16 : Dtype::kF32;
   layer.layout = one.layout;
   layer.fuse.clear();
+  layer.fuse_input.clear();
   for (int change = 0; change < 3; ++change) {
     Axis& axis = layer.axes[layer.dimensions == 2 && random() % 2 == 0 ? kHeight : kWidth];
     switch (random() % 6) {

@@ -103,6 +103,11 @@ constexpr Change kRounding[] = {
     {"weights truncated", R"(= operand\((__float_as_uint\([^;]*\)|parts\[0\])\);)", "= MUTANT ? $1 : operand($1);"},
 };
 
+constexpr Change kActivation[] = {
+    {"x as it is", R"((float|double) activate\((float|double) value\) \{)",
+     "$&\n  if (MUTANT) {\n    return value;\n  }"},
+};
+
 // Of gradients of the weights in f32x3, whose channels have a scale each.
 constexpr Change kChannelScales[] = {
     // The scale of a channel, from its largest magnitude.
@@ -178,6 +183,10 @@ Switched with_wrong_scales(const std::string& text, const volatile int* chosen) 
 
 Switched with_wrong_rounding(const std::string& text, const volatile int* chosen) {
   return switched(text, kRounding, chosen);
+}
+
+Switched with_wrong_activation(const std::string& text, const volatile int* chosen) {
+  return switched(text, kActivation, chosen);
 }
 
 Switched with_wrong_channel_scales(const std::string& text, const volatile int* chosen) {

@@ -18,6 +18,9 @@ struct Switched {
 /// Mutants of the rounding of operands to tf32.
 [[nodiscard]] Switched with_wrong_rounding(const std::string& text, const volatile int* chosen);
 
+/// Mutants of what x becomes by `fuse_input`, of a layer without `fuse`.
+[[nodiscard]] Switched with_wrong_activation(const std::string& text, const volatile int* chosen);
+
 /// The same of the gradient of the weights: of the scales of f32x3's channels, and of the rounding to tf32.
 [[nodiscard]] Switched with_wrong_channel_scales(const std::string& text, const volatile int* chosen);
 [[nodiscard]] Switched with_wrong_gradient_rounding(const std::string& text, const volatile int* chosen);

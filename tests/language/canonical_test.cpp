@@ -31,6 +31,9 @@ TEST(Canonical, EveryPropertyInItsPlace) {
                 "conv_transpose2d 32->48"),
       "conv_transpose2d 32 -> 48; kernel 3x3; bias; dtype f32; compute f32; layout nchw; weight_layout channels_last; "
       "directions forward, grad_weight, grad_bias");
+  EXPECT_EQ(canonical("fuse_input leaky_relu(0.10), elu; fuse elu(2); kernel 3; conv_transpose1d 32->48"),
+            "conv_transpose1d 32 -> 48; kernel 3; fuse elu(2); fuse_input leaky_relu(0.1), elu(1); dtype f32; compute "
+            "f32; layout nchw");
   EXPECT_EQ(canonical("streaming; weight_layout channels_last; kernel 3; conv_transpose1d 32->48"),
             "conv_transpose1d 32 -> 48; kernel 3; dtype f32; compute f32; layout nchw; weight_layout channels_last; "
             "streaming");
@@ -39,7 +42,7 @@ TEST(Canonical, EveryPropertyInItsPlace) {
 TEST(Canonical, DefaultsAreNotPrinted) {
   EXPECT_EQ(
       canonical("conv_transpose2d 1 -> 1; kernel 1; stride 1; padding 0; output_padding 0x0; dilation 1x1; groups "
-                "1; input ?x?x?; bias off; fuse none; weight_layout contiguous; streaming off; directions forward"),
+                "1; input ?x?x?; bias off; fuse none; fuse_input none; weight_layout contiguous; streaming off; directions forward"),
       "conv_transpose2d 1 -> 1; kernel 1x1; dtype f32; compute f32; layout nchw");
 }
 

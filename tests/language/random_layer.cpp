@@ -27,7 +27,10 @@ class Maker {
     layer.out_channels = layer.groups * spread(1, 64, 1 << 20);
     layer.batch = size(0, 256);
     layer.bias = one_in(2);
-    fuse(layer);
+    fuse(layer.dtype, layer.fuse);
+    if (one_in(3)) {
+      fuse(layer.dtype, layer.fuse_input);
+    }
     directions(layer);
     layer.weight_layout = all_weight_layouts()[index(all_weight_layouts().size())];
     make_legal(layer);
@@ -85,18 +88,18 @@ class Maker {
     layer.layout = all_layouts()[index(all_layouts().size())];
   }
 
-  void fuse(Layer& layer) {
+  void fuse(Dtype dtype, std::vector<Activation>& chain) {
     const std::int64_t steps = one_in(2) ? 0 : pick_(1, 6);
     for (std::int64_t i = 0; i < steps; ++i) {
       Activation step;
       step.kind = all_activations()[index(all_activations().size())];
       const int count = argument_count(step.kind);
-      step.a = count > 0 ? number(layer.dtype) : 0;
-      step.b = count > 1 ? number(layer.dtype) : 0;
+      step.a = count > 0 ? number(dtype) : 0;
+      step.b = count > 1 ? number(dtype) : 0;
       if (step.kind == ActivationKind::kHardtanh && step.a > step.b) {
         std::swap(step.a, step.b);
       }
-      layer.fuse.push_back(step);
+      chain.push_back(step);
     }
   }
 
@@ -113,7 +116,8 @@ class Maker {
 
   // Gradients are of layers without activations, grad_bias of those with a bias.
   void directions(Layer& layer) {
-    const std::int64_t subset = one_in(2) || !layer.fuse.empty() ? 1 : pick_(1, layer.bias ? 15 : 7);
+    const std::int64_t subset =
+        one_in(2) || !layer.fuse.empty() || !layer.fuse_input.empty() ? 1 : pick_(1, layer.bias ? 15 : 7);
     layer.directions.clear();
     for (std::size_t i = 0; i < all_directions().size(); ++i) {
       if ((subset >> i & 1) != 0) {

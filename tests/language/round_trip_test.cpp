@@ -75,6 +75,7 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
     ++seen[layer.axes[kWidth].extent ? "width" : "width ?"];
     ++seen[layer.bias ? "bias" : "no bias"];
     ++seen[layer.fuse.empty() ? "no fuse" : "fuse"];
+    ++seen[layer.fuse_input.empty() ? "no fuse_input" : "fuse_input"];
     for (const Activation& step : layer.fuse) {
       ++seen["activation " + std::string(name_of(step.kind))];
     }
@@ -87,7 +88,7 @@ TEST(RoundTrip, TheLayersReachEveryProperty) {
       ++seen["direction " + std::string(name_of(direction))];
     }
   }
-  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 12 + 4 + 6 + 2 + 2 + 2 + 4);
+  EXPECT_EQ(seen.size(), 2U * 12 + 2 + 2 + 13 + 4 + 6 + 2 + 2 + 2 + 4);
   for (const auto& [property, count] : seen) {
     EXPECT_GE(count, 50) << property;
   }

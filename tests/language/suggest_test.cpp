@@ -43,7 +43,7 @@ TEST(Nearest, NamesWhatIsNearAndNothingElse) {
 TEST(SameChain, NamesTheSameMathematicsOrNone) {
   EXPECT_EQ(same_chain("relu6"), "hardtanh(0, 6)");
   EXPECT_EQ(same_chain("ReLU6"), "hardtanh(0, 6)");
-  for (const char* other : {"elu", "SELU", "celu", "glu", "log_sigmoid", "LogSigmoid", "prelu", "atanh", "tan"}) {
+  for (const char* other : {"SELU", "celu", "glu", "log_sigmoid", "LogSigmoid", "prelu", "atanh", "tan"}) {
     EXPECT_EQ(same_chain(other), "") << other << " is near a word of ours";
   }
   for (const char* ours : {"relu", "rleu", "leakyrelu", "gelu", "tanh", "sigmoid", "clamp", "swish", ""}) {

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "runtime/reference/fuse.h"
+
 namespace convtgen {
 namespace {
 
@@ -32,7 +34,7 @@ TEST(Layer, EveryNameLeadsBackToItsValue) {
   EXPECT_EQ(all_layouts().size(), 2U);
   EXPECT_EQ(all_weight_layouts().size(), 2U);
   EXPECT_EQ(all_directions().size(), 4U);
-  EXPECT_EQ(all_activations().size(), 12U);
+  EXPECT_EQ(all_activations().size(), 13U);
 }
 
 TEST(Layer, NamesAreTheLanguagesOwn) {
@@ -51,12 +53,27 @@ TEST(Layer, NamesAreTheLanguagesOwn) {
 TEST(Layer, ArgumentCounts) {
   for (const ActivationKind kind : all_activations()) {
     int expected = 0;
-    if (kind == ActivationKind::kLeakyRelu || kind == ActivationKind::kScale || kind == ActivationKind::kAdd) {
+    if (kind == ActivationKind::kLeakyRelu || kind == ActivationKind::kScale || kind == ActivationKind::kAdd ||
+        kind == ActivationKind::kElu) {
       expected = 1;
     } else if (kind == ActivationKind::kHardtanh || kind == ActivationKind::kClamp) {
       expected = 2;
     }
     EXPECT_EQ(argument_count(kind), expected) << name_of(kind);
+    EXPECT_EQ(default_argument(kind), kind == ActivationKind::kElu ? std::optional(1.0) : std::nullopt);
+  }
+}
+
+TEST(Layer, ActivationsThatKeepZeroDoSoByTheirDefinition) {
+  for (const ActivationKind kind : all_activations()) {
+    for (const double a : {-1.5, 0.0, 0.5}) {
+      for (const double b : {-0.5, 0.0, 2.0}) {
+        const Activation step{kind, argument_count(kind) > 0 ? a : 0, argument_count(kind) > 1 ? b : 0};
+        if (kind != ActivationKind::kHardtanh || a <= b) {
+          EXPECT_EQ(keeps_zero(step), activate(step, 0) == 0) << name_of(kind) << ' ' << a << ' ' << b;
+        }
+      }
+    }
   }
 }
 

@@ -232,6 +232,8 @@ TEST(Limits, OfTheFuseChain) {
             }),
             Lines{})
       << "torch.clamp takes crossed limits";
+  EXPECT_EQ(broken([](Layer& l) { l.fuse_input = {{ActivationKind::kElu, 1, 2}}; }),
+            Lines{"fuse_input | elu takes 1 argument"});
   EXPECT_EQ(broken([](Layer& l) { l.fuse = {{ActivationKind::kHardtanh, 2, 1}}; }),
             Lines{"fuse | hardtanh: the lowest value 2 must not be above the highest, 1"});
   EXPECT_EQ(broken([&](Layer& l) { l.fuse = {{ActivationKind::kScale, infinity, 0}}; }),
@@ -269,6 +271,12 @@ TEST(Limits, GradientsAreOfTheConvolutionAlone) {
   const std::string fused =
       "fuse | fuse: gradients are those of the convolution alone; leave the activations out of the layer and apply "
       "them outside of it";
+  EXPECT_EQ(broken([](Layer& l) {
+              l.fuse_input = {{ActivationKind::kRelu, 0, 0}};
+              l.directions = {Direction::kForward, Direction::kGradWeight};
+            }),
+            Lines{"fuse_input | fuse_input: gradients are those of the convolution alone; leave the activations out of "
+                  "the layer and apply them outside of it"});
   const auto fuse = [](Layer& l) { l.fuse = {{ActivationKind::kRelu, 0, 0}}; };
   EXPECT_EQ(broken(fuse), Lines{});
   for (const Direction direction : {Direction::kGradInput, Direction::kGradWeight}) {

@@ -64,7 +64,9 @@ TEST(OnnxChain, EachActivationIsOneOfTheLanguages) {
   EXPECT_EQ(one("HardSigmoid"), "scale(0.2), add(0.5), clamp(0, 1)");
   EXPECT_EQ(one("Swish"), "silu");
   EXPECT_EQ(one("Swish", {real("alpha", 2)}), "");
-  EXPECT_EQ(one("Elu"), "");
+  EXPECT_EQ(one("Elu"), "elu(1)");
+  EXPECT_EQ(one("Elu", {real("alpha", 0.5F)}), "elu(0.5)");
+  EXPECT_EQ(one("Celu"), "");
   EXPECT_EQ(one("Identity"), "");
 }
 
@@ -122,7 +124,45 @@ TEST(OnnxChain, AChainEndsWhereSomebodyElseReads) {
   EXPECT_EQ(fuse_before({{"Relu", {"y0"}, {"y"}}, {"If", {"flag"}, {"z"}, {graph("then_branch", branch)}}}), "");
 }
 
-TEST(OnnxChain, ALeadingActivationIsNoted) {
+ImportedLayer layer_after(const std::vector<NodeFields>& nodes) {
+  GraphFields fields{.nodes = {},
+                     .inputs = {value("x", {1, 2, 5})},
+                     .initializers = {floats("w", {2, 2, 4}), number("c", 4), number("zero", 0), number("six", 6)}};
+  for (const NodeFields& each : nodes) {
+    fields.nodes.push_back(node(each));
+  }
+  fields.nodes.push_back(node({"ConvTranspose", {"x0", "w"}, {"y"}}));
+  const auto imported = import_model(model(20, fields));
+  EXPECT_TRUE(imported && imported->layers.size() == 1);
+  return imported && !imported->layers.empty() ? imported->layers.front() : ImportedLayer{};
+}
+
+/// What of the nodes, which give x0 of x, the layer has, and what its input is.
+std::string chain_and_input(const std::vector<NodeFields>& nodes) {
+  const ImportedLayer layer = layer_after(nodes);
+  const std::string text = canonical_form(layer.layer.layer);
+  const std::size_t start = text.find("fuse_input ");
+  return (start == std::string::npos ? "" : text.substr(start + 11, text.find(';', start) - start - 11)) + " of " +
+         layer.input;
+}
+
+TEST(OnnxChain, LeadingActivationsAreOfTheInput) {
+  EXPECT_EQ(chain_and_input({{"LeakyRelu", {"x"}, {"x0"}, {real("alpha", 0.1F)}}}), "leaky_relu(0.1) of x");
+  EXPECT_EQ(
+      chain_and_input({{"Mul", {"c", "x"}, {"a"}}, {"Clip", {"a", "zero", "six"}, {"b"}}, {"Tanh", {"b"}, {"x0"}}}),
+      "scale(4), clamp(0, 6), tanh of x");
+  // What another reader wants stays outside; that the chain's own input has one does not matter.
+  EXPECT_EQ(chain_and_input({{"Relu", {"x"}, {"a"}}, {"Tanh", {"a"}, {"x0"}}, {"Neg", {"a"}, {"z"}}}), "tanh of a");
+  EXPECT_EQ(chain_and_input({{"Relu", {"x"}, {"x0"}}, {"Neg", {"x"}, {"z"}}}), "relu of x");
+  EXPECT_EQ(chain_and_input({{"Neg", {"x"}, {"a"}}, {"Relu", {"a"}, {"x0"}}}), "relu of a");
+  EXPECT_EQ(chain_and_input({{"Add", {"x", "x"}, {"x0"}}}), " of x0");
+  EXPECT_THAT(layer_after({{"Relu", {"x"}, {"x0"}, {}, "act"}, {"Neg", {"x0"}, {"z"}}}).notes,
+              ElementsAre("Relu before it, act, stays outside: its result has other readers"));
+  EXPECT_THAT(layer_after({{"Celu", {"x"}, {"x0"}, {}, "act"}}).notes,
+              ElementsAre("Celu before it, act, stays outside: layers don't have it, or not with these arguments"));
+}
+
+TEST(OnnxChain, AnActivationBetweenTwoLayersIsOfTheFirst) {
   const std::string bytes = model(
       20,
       {.nodes = {node({"Relu", {"x"}, {"x0"}, {}, "act"}), node({"ConvTranspose", {"x0", "w"}, {"y0"}, {}, "first"}),
@@ -131,7 +171,8 @@ TEST(OnnxChain, ALeadingActivationIsNoted) {
        .initializers = {floats("w", {2, 2, 4})}});
   const auto imported = import_model(bytes);
   ASSERT_TRUE(imported && imported->layers.size() == 2);
-  EXPECT_THAT(imported->layers[0].notes, Contains("Relu before it, act, stays outside"));
+  EXPECT_THAT(imported->layers[0].notes, Contains("fused into the input: act"));
+  EXPECT_EQ(imported->layers[0].input, "x");
   EXPECT_THAT(imported->layers[1].notes, ElementsAre());  // it is in the first layer
   EXPECT_THAT(canonical_form(imported->layers[1].layer.layer), HasSubstr("input 1x8;"));
 }

@@ -122,6 +122,7 @@ TEST_P(ReasonsOfDirection, AreTrueOfRandomLayers) {
     }
     if (direction != Direction::kForward) {
       problem.layer.fuse.clear();
+      problem.layer.fuse_input.clear();
       problem.layer.directions = {direction};
     }
     SCOPED_TRACE(canonical_form(problem.layer));

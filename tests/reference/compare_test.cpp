@@ -6,7 +6,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
 
+#include "generator/language/language.h"
 #include "runtime/reference/fuse.h"
 #include "runtime/reference/numbers.h"
 #include "runtime/reference/telling_inputs.h"
@@ -370,6 +374,46 @@ TEST(Compare, NaNOfAGradientOfTheInput) {
   EXPECT_TRUE(limit.allows_nan({0, 1, {0, 0, 5}})) << "the tap before the first row of grad_y";
   EXPECT_FALSE(limit.allows_nan({0, 1, {0, 1, 5}}));
   EXPECT_FALSE(limit.allows_nan({0, 0, {0, 0, 5}})) << "of another channel";
+}
+
+/// x as `fuse_input` makes it, in place of the activations.
+TEST(Compare, AnActivatedInputIsTheInputOfTheLayerWithoutTheChain) {
+  for (const char* rest : {"dtype f64; fuse_input sigmoid", "dtype f32; fuse_input add(100), scale(0.01)",
+                           "dtype f16; fuse_input gelu, add(0.5)", "dtype bf16; layout nhwc; fuse_input elu(0.5)"}) {
+    SCOPED_TRACE(rest);
+    const Layer layer =
+        parse_layer(std::string("conv_transpose2d 6 -> 4; kernel 3; stride 2; padding 1; groups 2; bias; ") + rest)
+            .value();
+    const Shape shape = shape_of(layer, {2, {1, 5, 6}}).value();
+    const LayerInputs inputs = random_inputs(layer, shape, 7);
+    Layer plain = layer;
+    plain.fuse_input.clear();
+    LayerInputs activated = inputs;
+    activated.x = activated_input(layer, inputs.x);
+    EXPECT_NE(activated.x.bytes, inputs.x.bytes);
+    const Definition definition = define_all(layer, shape, inputs), wanted = define_all(plain, shape, activated);
+    EXPECT_EQ(definition.sum, wanted.sum);
+    EXPECT_EQ(definition.magnitude, wanted.magnitude);
+    EXPECT_TRUE(wanted.carried.empty());
+    std::vector<std::int64_t> offsets(definition.sum.size());
+    std::iota(offsets.begin(), offsets.end(), std::int64_t{0});
+    const Definition gathered = define_at(layer, shape, inputs, offsets);
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      EXPECT_NEAR(gathered.sum[i], definition.sum[i], 1e-15 * definition.magnitude[i]);
+      EXPECT_NEAR(gathered.carried[i], definition.carried[i], 1e-12 * definition.carried[i]);
+    }
+    // The results of x that is off by what a kernel's may be are right, and those of x as it is are wrong.
+    LayerInputs off = activated;
+    for (std::int64_t i = 0; i < off.x.size(); ++i) {
+      off.x.set(i, activated.x.at(i) + (i % 2 == 0 ? 1 : -1) * input_error(layer, inputs.x.at(i)));
+    }
+    const auto judged = [&](const LayerInputs& of) {
+      const HostArray y = make_array(layer.dtype, output_shape(layer, shape), define_all(plain, shape, of).sum);
+      return convtgen::compare(layer, shape, definition, y).wrong;
+    };
+    EXPECT_EQ(judged(off), 0);
+    EXPECT_GT(judged(inputs), 0);
+  }
 }
 
 }  // namespace

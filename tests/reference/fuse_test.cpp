@@ -25,6 +25,8 @@ const std::vector<std::vector<Activation>> kChains = {
     {{ActivationKind::kClamp, 2, -1}},
     {{ActivationKind::kScale, -3}},
     {{ActivationKind::kAdd, 5}},
+    {{ActivationKind::kElu, 1}},
+    {{ActivationKind::kElu, -0.5}},
     {{ActivationKind::kScale, 100}, {ActivationKind::kGelu}, {ActivationKind::kAdd, -2}, {ActivationKind::kSilu}},
     {{ActivationKind::kMish}, {ActivationKind::kMish}, {ActivationKind::kScale, 0.01}, {ActivationKind::kGeluTanh}},
 };

@@ -4,7 +4,7 @@ and pytorch_gradients.json: the gradients of these convolutions by PyTorch's aut
 
     python3 tests/reference/make_pytorch_results.py tests/reference/pytorch_results.json tests/reference/pytorch_gradients.json
 
-Needs torch (2.5.1 made the committed results, the gradients tell which made them) and numpy; the test that reads the file needs neither. Inputs are not stored:
+Needs torch (2.15.0 made the committed results, the gradients tell which made them) and numpy; the test that reads the file needs neither. Inputs are not stored:
 `values()` makes them from integers, and the test makes the same ones.
 """
 
@@ -44,6 +44,7 @@ ACTIVATIONS = {
     "clamp": lambda x, low, high: torch.clamp(x, low, high),
     "scale": lambda x, factor: x * factor,
     "add": lambda x, summand: x + summand,
+    "elu": lambda x, alpha: F.elu(x, alpha),
 }
 
 
@@ -51,7 +52,7 @@ GRADIENTS = []  # of the layers, in their order
 
 
 def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_padding=0, dilation=1, groups=1,
-          bias=False, fuse=(), layout="nchw"):
+          bias=False, fuse=(), layout="nchw", fuse_input=()):
     """One layer as text of the layer language, and what PyTorch makes of it, in the layer's memory order."""
     pair = lambda v: v if isinstance(v, tuple) else (v,) * dims
     kernel, stride, padding, output_padding, dilation, size = map(
@@ -60,6 +61,8 @@ def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_pa
     leaf = x = tensor(x_shape, 1).requires_grad_()
     w = tensor((cin, cout // groups, *kernel), 2).requires_grad_()
     b = tensor((cout,), 3).requires_grad_() if bias else None
+    for name, *arguments in fuse_input:
+        x = ACTIVATIONS[name](x, *arguments)
     if layout == "nhwc":
         x = x.movedim(-1, 1)
     transposed = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}[dims]
@@ -85,11 +88,12 @@ def layer(dims, cin, cout, kernel, size, batch=1, stride=1, padding=0, output_pa
         text.append(f"groups {groups}")
     if bias:
         text.append("bias")
-    if fuse:
-        text.append("fuse " + ", ".join(name + (f"({', '.join(map(str, a))})" if a else "") for name, *a in fuse))
+    for word, chain in (("fuse", fuse), ("fuse_input", fuse_input)):
+        if chain:
+            text.append(f"{word} " + ", ".join(name + (f"({', '.join(map(str, a))})" if a else "") for name, *a in chain))
     text += [f"input {by((batch, *size))}", "dtype f64", f"layout {layout}"]
     result = {"layer": "; ".join(text), "y_shape": list(y.shape), "y": numbers(y.reshape(-1).tolist())}
-    if not fuse:  # gradients are those of the convolution alone
+    if not fuse and not fuse_input:  # gradients are those of the convolution alone
         names = ["grad_x", "grad_weight"] + (["grad_bias"] if bias else [])
         grads = torch.autograd.grad(y, [leaf, w] + ([b] if bias else []), tensor(y.shape, 4))
         GRADIENTS.append({"layer": result["layer"]} | {name: grad.reshape(-1).tolist() for name, grad in zip(names, grads)})
@@ -164,6 +168,11 @@ LAYERS = [
     layer(2, 2, 2, 3, 3, stride=2, fuse=[("scale", 0.25), ("clamp", 0.0, 1.0), ("scale", 2.0)], layout="nhwc"),
     layer(2, 2, 2, 3, 3, fuse=[("add", -1.0), ("silu",), ("sigmoid",)]),
     layer(2, 2, 2, 3, 3, fuse=[("gelu_tanh",), ("tanh",)]),
+    layer(2, 2, 2, 3, 3, fuse=[("elu", 1.0), ("scale", 2.0)], bias=True),
+    layer(1, 2, 2, 4, 7, stride=2, padding=1, bias=True, fuse_input=[("leaky_relu", 0.1)]),
+    layer(2, 2, 3, 3, 3, stride=2, padding=1, bias=True, fuse=[("relu",)], fuse_input=[("sigmoid",), ("add", 0.5)]),
+    layer(2, 4, 2, 3, 3, groups=2, layout="nhwc", fuse_input=[("elu", 0.5)]),
+    layer(3, 2, 2, 2, 3, stride=2, padding=1, fuse_input=[("gelu",)]),
     *random_layers(100, 3, dims=3),
     *random_layers(12, 4, dims=2, ends=True),
     *random_layers(12, 5, dims=3, ends=True),
@@ -173,7 +182,8 @@ POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.75, -2.75, 10.0, -10.0, 25.0, -25.0
           -800.0, 1e-8, -1e-8, 1e-300, -1e-300, 5e-324, 1e30, -1e30, 1e300, -1e300, math.inf, -math.inf, math.nan]
 STEPS = [("relu",), ("leaky_relu", 0.2), ("leaky_relu", 0.0), ("leaky_relu", -0.5), ("gelu",), ("gelu_tanh",),
          ("silu",), ("mish",), ("tanh",), ("sigmoid",), ("hardtanh", -1.0, 1.0), ("hardtanh", 0.0, 6.0),
-         ("clamp", -0.5, 2.0), ("clamp", 2.0, -0.5), ("scale", 3.0), ("scale", -0.0), ("add", 1.5), ("add", -1e300)]
+         ("clamp", -0.5, 2.0), ("clamp", 2.0, -0.5), ("scale", 3.0), ("scale", -0.0), ("add", 1.5), ("add", -1e300), ("elu", 1.0),
+         ("elu", -0.5)]
 
 # What torch makes of floats in its 16-bit types, as bit patterns: ties, the borders of overflow, subnormals.
 FLOATS = [0.0, -0.0, 1.0, -1.0, 1 / 3, 1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-11 + 2**-20, 1 + 2**-8, 1 + 3 * 2**-8, 65504.0,

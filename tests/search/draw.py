@@ -90,8 +90,8 @@ class Case:
         return self.property("directions", "forward")
 
     def layer(self):
-        """As the benchmark knows it, at the sizes of the call; without the fuse chain."""
-        kept = [part.strip() for part in self.text.split(";") if part.strip().split(" ")[0] not in ("fuse", "input")]
+        """As the benchmark knows it, at the sizes of the call; without the chains."""
+        kept = [part.strip() for part in self.text.split(";") if part.strip().split(" ")[0] not in ("fuse", "fuse_input", "input")]
         flat = self.text.startswith("conv_transpose1d")
         sizes = (self.sizes[0], self.sizes[2]) if flat else self.sizes
         kept = [part if flat else _of_each_axis(part, len(sizes) - 1) for part in kept]
@@ -373,8 +373,13 @@ class Draw:
             number = lambda: self._to(-96, 96) / 64
             low, high = sorted((number(), number()))
             steps.append(self._any(*PLAIN_STEPS, f"leaky_relu({number():g})", f"hardtanh({low:g}, {high:g})",
-                                   f"clamp({low:g}, {high:g})", f"scale({number():g})", f"add({number():g})"))
+                                   f"clamp({low:g}, {high:g})", f"scale({number():g})", f"add({number():g})",
+                                   f"elu({number():g})"))
         return ", ".join(steps)
+
+    def _fuse_input(self):
+        """What vocoders have in half of the layers: templates of products take few other chains."""
+        return f"leaky_relu({self._to(-96, 96) / 64:g})" if self._chance(0.5) else self._fuse()
 
     def _case(self, fields, cell):
         batch, *extents = fields["sizes"]
@@ -394,6 +399,8 @@ class Draw:
             parts.append("bias")
         if self._chance(0.25) and cell.direction == "forward":
             parts.append(f"fuse {self._fuse()}")
+        if self._chance(0.25) and cell.direction == "forward":
+            parts.append(f"fuse_input {self._fuse_input()}")
         parts += [f"dtype {DTYPES[cell.mode]}", f"compute {cell.mode}", f"layout {cell.layout}"]
         if self._chance(0.4):
             parts.append("weight_layout channels_last")

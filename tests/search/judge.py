@@ -20,6 +20,7 @@ _SUM_EPS = {"f64": 2.0**-53}  # of the fuse chain; else fp32's
 _SUM_LEAST = {"f64": 0.0}  # what a term of a sum loses below the normal numbers; else fp32's
 _OUTPUT_EPS = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
 _LEAST = {"f64": 0.0, "f32": 2.0**-149, "f16": 2.0**-24, "bf16": 2.0**-133}
+_TORCH = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 _SAFETY = 6
 
 
@@ -41,6 +42,7 @@ _STEPS = {
     "clamp": (lambda v, low, high: torch.clamp(v, low, high), 1, True),
     "scale": (lambda v, c: v * c, None, False),
     "add": (lambda v, c: v + c, 1, True),
+    "elu": (lambda v, alpha: torch.where(v < 0, alpha * torch.expm1(v), v), None, False),
 }
 
 
@@ -56,10 +58,17 @@ def carry(chain, value, radius, eps):
         function, slope, rounds_input = _STEPS[name]
         out = function(value, *numbers)
         if slope is None:
-            slope = max(1.0, abs(numbers[0])) if name == "leaky_relu" else abs(numbers[0])
+            slope = max(1.0, abs(numbers[0])) if name in ("leaky_relu", "elu") else abs(numbers[0])
         size = out.abs() + (value.abs() + sum(abs(number) for number in numbers) if rounds_input else 0)
         value, radius = out, slope * radius + 8 * eps * size + 2.0**-126
     return value, radius
+
+
+def activated(chain, x, mode, dtype):
+    """x after `fuse_input`, rounded to the dtype, and how far a kernel's may be from it."""
+    value, radius = carry(chain, x, torch.zeros_like(x), _SUM_EPS.get(mode, 2.0**-24))
+    rounded, most, least = (each.to(_TORCH[dtype]).double() for each in (value, value + radius, value - radius))
+    return rounded, torch.maximum(most - rounded, rounded - least)
 
 
 def _terms(layer, role):
@@ -98,8 +107,12 @@ class Reference:
     def __init__(self, case, layer, inputs):
         self._layer, self._mode, self._dtype = layer, case.property("compute"), case.property("dtype")
         self._chain = case.property("fuse")
+        self._carried = 0  # to y, of errors of x
         with torch.backends.cudnn.flags(enabled=False):
             inputs = {role: array.double().contiguous() for role, array in inputs.items()}
+            if case.property("fuse_input"):
+                inputs["x"], errors = activated(case.property("fuse_input"), inputs["x"], self._mode, self._dtype)
+                self._carried = convolve(layer, errors, inputs["weight"].abs(), None)
             self._want = _results(layer, case.direction(), inputs)
             self._magnitude = _results(layer, case.direction(), {role: array.abs() for role, array in inputs.items()})
         self._factors = [array for role, array in inputs.items() if role != "bias"]
@@ -110,11 +123,11 @@ class Reference:
         terms = max(1, _terms(self._layer, role))
         root, lost = math.sqrt(terms), underflow(mode, terms, self._factors)
         chain, eps = self._chain if role == "y" else "", _SUM_EPS.get(mode, 2.0**-24)
-        want, radius = carry(chain, self._want[role], _SAFETY * root * _EPS[mode] * magnitude + lost, eps)
+        want, radius = carry(chain, self._want[role], _SAFETY * root * _EPS[mode] * magnitude + self._carried + lost, eps)
         # A sum of thousands of terms, added in a row, is off by up to sqrt(terms / 3) * eps of itself; gradients of
         # weights and of the bias must be added up in parts. Where few outputs cancel by chance, a relative error says
         # nothing: then the typical size of a sum counts.
-        _, typical = carry(chain, self._want[role], RELATIVE_L2[mode] * magnitude / root + lost, eps)
+        _, typical = carry(chain, self._want[role], (RELATIVE_L2[mode] * magnitude + self._carried) / root + lost, eps)
         typical = typical + _LEAST[self._dtype] / 2
         relative = max(RELATIVE_L2[mode], root / math.sqrt(3) * eps if role in ("y", "grad_x") else 0)
         limit = max(relative * float(torch.linalg.vector_norm(want)), float(torch.linalg.vector_norm(typical)))

@@ -109,6 +109,7 @@ Problem problem_of(Layer layer, Direction direction) {
   layer.directions = {direction};
   if (direction != Direction::kForward) {
     layer.fuse.clear();
+    layer.fuse_input.clear();
   }
   return {std::move(layer), direction, target_named("sm_90a").value()};
 }

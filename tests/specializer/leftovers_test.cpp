@@ -158,6 +158,7 @@ std::string source_of_one(const Template& known, Direction direction, const Laye
   layer.directions = {direction};
   if (direction != Direction::kForward) {
     layer.fuse.clear();
+    layer.fuse_input.clear();
     layer.bias |= direction == Direction::kGradBias;
   }
   const Problem problem = {std::move(layer), direction,

@@ -56,6 +56,7 @@ std::vector<Problem> random_problems(int each) {
         Layer layer = std::move(drawn->layer);
         if (known.direction != Direction::kForward) {
           layer.fuse.clear();
+          layer.fuse_input.clear();
           layer.bias |= known.direction == Direction::kGradBias;
           layer.directions = {known.direction};
         }

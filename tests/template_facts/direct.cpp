@@ -118,6 +118,16 @@ TemplateFacts facts_of_direct() {
                .layer = "conv_transpose3d 12 -> 5; kernel 5x3x2; stride 2x1x1; padding 2x1x0; bias; input 1x3x9x10",
                .least_mutants = 9,
                .block = "block_k 4"},
+              // Channels after the last one have weights of zero, whatever becomes of their input.
+              {.name = "activated_rows",
+               .layer = "conv_transpose2d 34 -> 6; kernel 3x4; stride 2x1; padding 1x2; groups 2; bias; input 2x19x38; "
+                        "fuse_input sigmoid",
+               .least_mutants = 12,
+               .unseen = 2},
+              {.name = "activated_pixels",
+               .layer = "conv_transpose2d 19 -> 11; kernel 3x3; stride 1x2; padding 1x1; output_padding 0x1; input "
+                        "2x37x19; layout nhwc; dtype f16; fuse_input sigmoid",
+               .least_mutants = 9},
               {.name = "unstaged",
                .layer = "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input 2x21x23",
                .least_mutants = 5},
@@ -125,6 +135,21 @@ TemplateFacts facts_of_direct() {
                .layer = "conv_transpose2d 19 -> 11; kernel 17x17; stride 2x2; padding 2x3; input 2x9x9",
                .least_mutants = 12,
                .block = "group_phases_h 1, group_phases_w 1"},
+          },
+      .wrong_numbers =
+          {
+              .activation =
+                  {
+                      {.name = "direct_copies",
+                       .layer = "conv_transpose2d 5 -> 7; kernel 3x4; stride 2x1; padding 1x1; input 2x5x9; fuse_input "
+                                "sigmoid"},
+                      {.name = "direct_registers",
+                       .layer = "conv_transpose2d 5 -> 7; kernel 3x4; stride 2x1; padding 1x1; input 2x5x9; dtype f16; "
+                                "layout nhwc; fuse_input sigmoid"},
+                      {.name = "direct_unstaged",
+                       .layer = "conv_transpose2d 3 -> 5; kernel 3x3; dilation 200x200; padding 201x201; input "
+                                "2x21x23; fuse_input sigmoid"},
+                  },
           },
   };
 }

@@ -128,6 +128,18 @@ TemplateFacts facts_of_direct_rows() {
                .least_mutants = 8,
                .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 1, lanes_x 16, channels_per_thread 1, "
                         "columns_per_thread 2, tile_rows 4, vector 0"},
+              {.name = "direct_rows_activated",
+               .layer = "conv_transpose2d 6 -> 20; kernel 3x4; stride 3x2; padding 1x2; dilation 2x1; groups 2; bias; "
+                        "input 2x5x37; fuse_input sigmoid",
+               .least_mutants = 8,
+               .block = "warps_x 2, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, "
+                        "columns_per_thread 2, tile_rows 4, vector 0"},
+              {.name = "direct_rows_activated_vectors",
+               .layer = "conv_transpose2d 6 -> 20; kernel 3x4; stride 4x2; padding 1x3; dilation 2x1; groups 2; bias; "
+                        "input 2x5x40; fuse_input sigmoid",
+               .least_mutants = 9,
+               .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, "
+                        "columns_per_thread 2, tile_rows 4, vector 0"},
               {.name = "direct_rows_pixels",
                .layer = "conv_transpose2d 5 -> 5; kernel 3x4; stride 2x3; padding 1x0; groups 5; input 2x5x11; dtype "
                         "f16; layout nhwc",
@@ -140,6 +152,21 @@ TemplateFacts facts_of_direct_rows() {
                .least_mutants = 6,
                .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 8, lanes_x 4, channels_per_thread 4, "
                         "columns_per_thread 2, tile_rows 4, vector 4"},
+          },
+      .wrong_numbers =
+          {
+              .activation =
+                  {
+                      {.name = "direct_rows_vectors",
+                       .layer =
+                           "conv_transpose1d 4 -> 3; kernel 4; stride 2; padding 1; input 2x64; fuse_input sigmoid"},
+                      {.name = "direct_rows_elements",
+                       .layer =
+                           "conv_transpose1d 4 -> 3; kernel 4; stride 2; padding 1; input 2x63; fuse_input sigmoid"},
+                      {.name = "direct_rows_pixels",
+                       .layer = "conv_transpose2d 8 -> 8; kernel 4; stride 2; padding 1; input 2x5x33; dtype f16; "
+                                "layout nhwc; fuse_input sigmoid"},
+                  },
           },
   };
 }

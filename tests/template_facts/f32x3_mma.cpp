@@ -37,6 +37,9 @@ TemplateFacts facts_of_f32x3_mma() {
       .kinds = add_kinds,
       .refused =
           {
+              {.layer = "16 -> 16; kernel 3; compute f32x3; fuse_input add(1)",
+               .reason = "fuse_input add, which makes another number of 0; it takes activations that keep 0, since it "
+                         "applies them to the zeros around the image too"},
               {.layer = "16 -> 16; kernel 3; compute tf32", .reason = "compute tf32; it takes f32x3"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute f32x3",
                .reason = "groups of 4 input channels; tensor cores need 16"},
@@ -148,6 +151,12 @@ TemplateFacts facts_of_f32x3_mma() {
                            "conv_transpose2d 132 -> 8; kernel 2x2; stride 2x2; input 2x7x10; compute f32x3; layout "
                            "nhwc",
                        .least_stages = 3},
+                  },
+              .activation =
+                  {
+                      {.name = "f32x3_mma",
+                       .layer = "conv_transpose2d 40 -> 24; kernel 4; stride 2; padding 1; input 2x5x12; compute "
+                                "f32x3; fuse_input leaky_relu(0.1)"},
                   },
           },
   };

@@ -128,6 +128,7 @@ struct WrongNumbers {
   std::vector<NumbersKernel> rounding = {};           // to tf32
   std::vector<NumbersKernel> channel_scales = {};     // of f32x3's channels
   std::vector<NumbersKernel> gradient_rounding = {};  // to tf32
+  std::vector<NumbersKernel> activation = {};         // of x by `fuse_input`
 };
 
 /// A kernel that is given NaNs or infinities.

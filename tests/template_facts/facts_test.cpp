@@ -46,6 +46,7 @@ std::vector<Problem> drawn_problems(const TemplateFacts& facts, Compute compute,
     layer.directions = {direction};
     if (direction != Direction::kForward) {
       layer.fuse.clear();
+      layer.fuse_input.clear();
       layer.bias |= direction == Direction::kGradBias;
     }
     if (facts.fit != nullptr) {

@@ -63,6 +63,9 @@ TemplateFacts facts_of_halo_gemm() {
       .kinds = add_kinds,
       .refused =
           {
+              {.layer = "16 -> 16; kernel 3; dtype f16; fuse_input clamp(1, 2)",
+               .reason = "fuse_input clamp, which makes another number of 0; it takes activations that keep 0, since "
+                         "it applies them to the zeros around the image too"},
               {.layer = "16 -> 16; kernel 3; groups 2; compute tf32", .reason = "2 groups; it takes 1"},
               {.layer = "16 -> 16; kernel 3; stride 1x2; dilation 1x3; compute tf32",
                .reason = "stride 2 and dilation 3 in width; one of them must be 1"},
@@ -203,6 +206,15 @@ TemplateFacts facts_of_halo_gemm() {
                       {.name = "Halo", .layer = "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32"},
                       {.name = "HaloChannelsLast",
                        .layer = "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32; layout nhwc"},
+                  },
+              .activation =
+                  {
+                      {.name = "halo_gemm_copies",
+                       .layer = "conv_transpose2d 40 -> 24; kernel 4; stride 2; padding 1; input 2x5x12; dtype f16; "
+                                "layout nhwc; fuse_input gelu"},
+                      {.name = "halo_gemm_registers",
+                       .layer = "conv_transpose2d 40 -> 24; kernel 4; stride 2; padding 1; input 2x5x12; compute tf32; "
+                                "fuse_input elu"},
                   },
           },
       .nans =

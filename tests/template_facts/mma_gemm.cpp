@@ -37,6 +37,9 @@ TemplateFacts facts_of_mma_gemm() {
       .kinds = add_kinds,
       .refused =
           {
+              {.layer = "16 -> 16; kernel 3; compute tf32; fuse_input leaky_relu(0.1), sigmoid",
+               .reason = "fuse_input sigmoid, which makes another number of 0; it takes activations that keep 0, since "
+                         "it applies them to the zeros around the image too"},
               {.layer = "16 -> 16; kernel 3; compute tf32",
                .reason =
                    "architecture sm_75 has no mma.sync of tf32; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
@@ -161,6 +164,15 @@ TemplateFacts facts_of_mma_gemm() {
                       {.name = "Mma", .layer = "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32"},
                       {.name = "MmaChannelsLast",
                        .layer = "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32; layout nhwc"},
+                  },
+              .activation =
+                  {
+                      {.name = "mma_gemm_copies",
+                       .layer = "conv_transpose2d 40 -> 24; kernel 4; stride 2; padding 1; input 2x5x12; dtype f16; "
+                                "layout nhwc; fuse_input gelu"},
+                      {.name = "mma_gemm_registers",
+                       .layer = "conv_transpose2d 40 -> 24; kernel 4; stride 2; padding 1; input 2x5x12; compute tf32; "
+                                "fuse_input elu"},
                   },
           },
       .nans =

@@ -55,6 +55,9 @@ TemplateFacts facts_of_mma_pixels() {
       .kinds = add_kinds,
       .refused =
           {
+              {.layer = "16 -> 16; kernel 3; dtype f16; layout nhwc; fuse_input relu",
+               .reason =
+                   "fuse_input in nhwc with f16; it takes it where another kernel arranges x, in nchw or for f32x3"},
               {.layer = "16 -> 16; kernel 3; dtype f16; layout nhwc",
                .reason = "architecture sm_75 has no cp.async; it takes sm_80, sm_86, sm_87, sm_88, sm_89, sm_90a, "
                          "sm_100, sm_103, sm_110, sm_120, sm_121",
@@ -330,6 +333,15 @@ TemplateFacts facts_of_mma_pixels() {
                             .layer = "conv_transpose2d 18 -> 8; kernel 2x2; input 1x7x12; compute tf32"},
                            {.name = "Pixels",
                             .layer = "conv_transpose2d 20 -> 8; kernel 2x2; input 1x7x12; compute tf32; layout nhwc"}},
+              .activation =
+                  {
+                      {.name = "mma_pixels_arranged",
+                       .layer = "conv_transpose2d 40 -> 24; kernel 4; stride 2; padding 1; input 2x5x12; dtype f16; "
+                                "fuse_input sigmoid"},
+                      {.name = "mma_pixels_split",
+                       .layer = "conv_transpose2d 40 -> 24; kernel 4; stride 2; padding 1; input 2x5x12; compute "
+                                "f32x3; fuse_input sigmoid"},
+                  },
           },
       .nans =
           {

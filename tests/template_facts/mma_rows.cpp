@@ -95,11 +95,26 @@ TemplateFacts facts_of_mma_rows() {
                .least_mutants = 11,
                .unseen = 1,
                .block = "warps 2, tile_rows 2, column_tiles 2, tile_channels 32, products 2"},
+              {.name = "mma_rows_activated",
+               .layer = "conv_transpose2d 16 -> 32; kernel 3x4; stride 4x2; padding 1x2; dilation 2x1; groups 2; bias; "
+                        "input 2x5x37; dtype f16; layout nhwc; fuse_input sigmoid",
+               .least_mutants = 11,
+               .unseen = 1,
+               .block = "warps 2, tile_rows 2, column_tiles 2, tile_channels 32, products 2"},
               {.name = "mma_rows_parts",
                .layer = "conv_transpose2d 24 -> 32; kernel 2x4; stride 1x4; dilation 1x2; input 2x5x21; dtype bf16; "
                         "layout nhwc",
                .least_mutants = 10,
                .block = "warps 2, tile_rows 4, column_tiles 1, tile_channels 16, products 2"},
+          },
+      .wrong_numbers =
+          {
+              .activation =
+                  {
+                      {.name = "mma_rows",
+                       .layer = "conv_transpose2d 8 -> 8; kernel 4; stride 2; padding 1; input 2x5x33; dtype f16; "
+                                "layout nhwc; fuse_input sigmoid"},
+                  },
           },
   };
 }

@@ -33,6 +33,7 @@ TemplateFacts facts_of_shift_gemm() {
       .kinds = add_kinds,
       .refused =
           {
+              {.layer = "64 -> 64; kernel 3; dtype f16; fuse_input relu", .reason = "fuse_input; it takes none"},
               {.layer = "16 -> 16; kernel 3; compute tf32",
                .reason = "architecture sm_80 has no wgmma; it takes sm_90a",
                .architecture = "sm_80"},

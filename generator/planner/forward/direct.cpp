@@ -60,6 +60,7 @@ inline constexpr auto kForwardConstants = joined(kConstants, kForwardNames);
 
 struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
   static constexpr bool kStreams = true;
+  static constexpr FuseInput kFuseInput = FuseInput::kAny;
 
   static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f)); }
   /// The kernel's coordinates to the end of the last tile, and the grid.

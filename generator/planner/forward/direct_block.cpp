@@ -182,7 +182,8 @@ Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), written_taps(of({})[kWr
   const auto all = [](std::int64_t phases) { return std::vector<bool>(static_cast<std::size_t>(phases), true); };
   phases_h = all_have_taps ? all(c[kGroupedPhasesH]) : which_have_taps(rows);
   phases_w = all_have_taps ? all(c[kGroupedPhasesW]) : which_have_taps(columns);
-  can_copy = target.features.has(Feature::kCpAsync) && bytes >= 4;
+  // Copies of rows are activated afterwards, pixels on their way.
+  can_copy = target.features.has(Feature::kCpAsync) && bytes >= 4 && (layer.fuse_input.empty() || !channels_last);
 }
 
 Block choose_block(const Facts& facts, const Aim& aim) {

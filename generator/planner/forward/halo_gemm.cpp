@@ -329,6 +329,7 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 8;
   static constexpr bool kTakesDepth = true;
+  static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;
 
   static Checks checks(const Layer& layer) {
     const std::int64_t stride = layer.axes[kWidth].stride;

@@ -125,7 +125,7 @@ bool can_copy(const Facts& f, std::int64_t taps, std::int64_t bytes) {
 
 /// Words of planes in a stage, of as many adjacent taps as a stride has; 0 without planes.
 std::int64_t plane_words_of(const Facts& f) {
-  if (f.channels_last || splits(f)) {
+  if (f.channels_last || splits(f) || !f.layer.fuse_input.empty()) {
     return 0;
   }
   for (const std::int64_t words : {4, 2, 1}) {
@@ -236,12 +236,17 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
   static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
   static constexpr std::size_t kMostPlans = 10;
+  static constexpr FuseInput kFuseInput = FuseInput::kAny;
 
   static Checks checks(const Layer& layer) {
-    return {check_group_channels(layer), require(layer.layout == Layout::kNchw || layer.compute == Compute::kF32x3 ||
-                                                     layer.in_channels / layer.groups * bytes_of(layer.dtype) % 16 == 0,
-                                                 "groups of {} input channels; copies of 16 bytes take multiples of {}",
-                                                 layer.in_channels / layer.groups, 16 / bytes_of(layer.dtype))};
+    return {check_group_channels(layer),
+            require(layer.fuse_input.empty() || layer.layout == Layout::kNchw || layer.compute == Compute::kF32x3,
+                    "fuse_input in nhwc with {}; it takes it where another kernel arranges x, in nchw or for f32x3",
+                    name_of(layer.compute)),
+            require(layer.layout == Layout::kNchw || layer.compute == Compute::kF32x3 ||
+                        layer.in_channels / layer.groups * bytes_of(layer.dtype) % 16 == 0,
+                    "groups of {} input channels; copies of 16 bytes take multiples of {}",
+                    layer.in_channels / layer.groups, 16 / bytes_of(layer.dtype))};
   }
   static Checks size_checks(const Facts& f) {
     return {require(f.of({})[kTapBits] <= kMostTapBits,

@@ -122,6 +122,7 @@ struct MmaRows : output_rows::RowPlanner<Facts, kConstants> {
                                       Feature::kCpAsync};
   static constexpr auto& kComputes = kHalfModes;
   static constexpr bool kStreams = true;
+  static constexpr FuseInput kFuseInput = FuseInput::kAny;
 
   static Checks checks(const Layer& layer) {
     const Axis& columns = layer.axes[kWidth];

@@ -257,6 +257,7 @@ template <typename F, const auto& kWanted>
 struct WindowPlanner : VolumePlanner<F, kWanted> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};  // of f16
   static constexpr std::size_t kMostPlans = 10;
+  static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;
 
   static Checks checks(const Layer& layer) {
     return {layer.dimensions == 3 ? check_group_channels(layer, kLeastOfVolumes, kLeastOfVolumes)

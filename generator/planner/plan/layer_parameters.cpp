@@ -19,10 +19,12 @@ Parameters depth_parameters(const Axis& axis) {
 Parameters layer_parameters(const Layer& l) {
   std::vector<std::int64_t> kinds;
   std::vector<double> as, bs;
-  for (const Activation& step : l.fuse) {
-    kinds.push_back(static_cast<std::int64_t>(step.kind));
-    as.push_back(step.a);
-    bs.push_back(step.b);
+  for (const auto* chain : {&l.fuse, &l.fuse_input}) {
+    for (const Activation& step : *chain) {
+      kinds.push_back(static_cast<std::int64_t>(step.kind));
+      as.push_back(step.a);
+      bs.push_back(step.b);
+    }
   }
   const Axis rows = symmetric(l.axes[kHeight]);
   const Axis columns = symmetric(l.axes[kWidth]);
@@ -68,6 +70,10 @@ Parameters with_depth(Parameters parameters, const Layer& layer) {
   return parameters;
 }
 
+Parameters with_fuse_input(Parameters parameters, const Layer& layer) {
+  return with(std::move(parameters), {{"fuse_input_count", std::ssize(layer.fuse_input)}});
+}
+
 Parameters volume_parameters(const Layer& layer) {
   return with(with_depth(product_parameters(layer), layer), {{"groups", layer.groups},
                                                              {"input_stride_d", layer.axes[kDepth].input_stride},
@@ -90,6 +96,10 @@ bool is_flat_value(std::string_view name, const ParameterValue& value) {
   const auto found = flat.find(name);
   return (found != flat.end() && found->second == value) ||
          ((name == "input_stride_d" || name == "tile_d") && value == ParameterValue(std::int64_t{1}));
+}
+
+bool is_plain_input_value(std::string_view name, const ParameterValue& value) {
+  return name == "fuse_input_count" && value == ParameterValue(std::int64_t{0});
 }
 
 std::int64_t integer_of(const Plan& plan, std::string_view name) {

@@ -20,6 +20,9 @@ namespace convtgen {
 /// Parameters with more of them.
 [[nodiscard]] Parameters with(Parameters parameters, std::initializer_list<Parameters::value_type> more);
 
+/// What templates that take `fuse_input` have besides: how many steps it has.
+[[nodiscard]] Parameters with_fuse_input(Parameters parameters, const Layer& layer);
+
 /// The same and `groups`, the axis of depth and the input's strides: what those of them have that take three axes, and
 /// serve strided gradients of the input.
 [[nodiscard]] Parameters volume_parameters(const Layer& layer);
@@ -32,6 +35,9 @@ namespace convtgen {
 
 /// Whether it is a parameter of the axis of depth, with the value that all layers of one or two axes have.
 [[nodiscard]] bool is_flat_value(std::string_view name, const ParameterValue& value);
+
+/// Whether it is a parameter of `fuse_input`, with the value that all layers without it have.
+[[nodiscard]] bool is_plain_input_value(std::string_view name, const ParameterValue& value);
 
 /// The plan's parameter of this name, which it must have.
 [[nodiscard]] std::int64_t integer_of(const Plan& plan, std::string_view name);

@@ -21,6 +21,21 @@ Result<void> check_streaming(const Layer& layer, bool streams) {
                  "streaming; the bits of its outputs depend on where they are in a call, or on inputs of others");
 }
 
+Result<void> check_fuse_input(const Layer& layer, FuseInput taken) {
+  if (layer.fuse_input.empty() || taken == FuseInput::kAny) {
+    return {};
+  }
+  if (taken == FuseInput::kNone) {
+    return fail("fuse_input; it takes none");
+  }
+  const auto other = std::ranges::find_if_not(layer.fuse_input, keeps_zero);
+  return require(
+      other == layer.fuse_input.end(),
+      "fuse_input {}, which makes another number of 0; it takes activations that keep 0, since it applies them "
+      "to the zeros around the image too",
+      other == layer.fuse_input.end() ? "" : name_of(other->kind));
+}
+
 Result<void> check_input_strides(const Layer& layer) {
   for (const std::size_t axis : axes_of(layer)) {
     if (layer.axes[axis].input_stride != 1) {

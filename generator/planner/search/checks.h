@@ -30,6 +30,12 @@ using Checks = std::vector<Result<void>>;
 /// Errors: the layer is to run by chunks with the same bits, and the template does not make them (Template::streams).
 [[nodiscard]] Result<void> check_streaming(const Layer& layer, bool streams);
 
+/// Which layers with `fuse_input` a template takes. Some apply activations to zeros outside of the image too.
+enum class FuseInput { kNone, kKeepingZero, kAny };
+
+/// Errors: the layer has a chain there that the template does not take.
+[[nodiscard]] Result<void> check_fuse_input(const Layer& layer, FuseInput taken);
+
 /// Errors: the layer has an input stride, which is the stride of a layer whose gradient is wanted.
 [[nodiscard]] Result<void> check_input_strides(const Layer& layer);
 /// Errors: that, or the layer has groups.

@@ -130,10 +130,11 @@ struct Planner {
   static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
   static constexpr bool kTakesDepth = false;               // Template::takes_depth
   static constexpr bool kStreams = false;                  // Template::streams
-  static constexpr bool kIsRanked = true;                  // Template::is_ranked
-  static constexpr bool kNeedsShape = false;               // refuses problems whose planned sizes have no shape,
-  static constexpr bool kNeedsOutputs = false;             // or one without outputs
-  static constexpr std::size_t kMostPlans = 16;            // of the fastest blocks
+  static constexpr FuseInput kFuseInput = FuseInput::kNone;
+  static constexpr bool kIsRanked = true;        // Template::is_ranked
+  static constexpr bool kNeedsShape = false;     // refuses problems whose planned sizes have no shape,
+  static constexpr bool kNeedsOutputs = false;   // or one without outputs
+  static constexpr std::size_t kMostPlans = 16;  // of the fastest blocks
 
   /// What the template asks of a layer, whatever its sizes. The driver has checked the target, the compute mode, and
   /// that ints hold the layer's numbers (bounds.h).
@@ -203,7 +204,11 @@ template <typename T>
 
 template <typename T>
 [[nodiscard]] Parameters parameters_of(const Problem& problem) {
-  return T::kTakesDepth ? with_depth(T::parameters(problem), problem.layer) : T::parameters(problem);
+  Parameters parameters = T::parameters(problem);
+  if constexpr (T::kFuseInput != FuseInput::kNone) {
+    parameters = with_fuse_input(std::move(parameters), problem.layer);
+  }
+  return T::kTakesDepth ? with_depth(std::move(parameters), problem.layer) : parameters;
 }
 
 /// Errors: the sizes have no shape where the planner needs one, or the program has no such constant.
@@ -257,6 +262,7 @@ template <typename T>
   // Before the program is read.
   auto checked =
       first_error({check_axes(problem.layer, T::kTakesDepth), check_streaming(problem.layer, T::kStreams),
+                   check_fuse_input(problem.layer, T::kFuseInput),
                    check_target_and_compute(problem, T::kNeeds, T::kComputes), check_numbers(problem.layer)});
   if (checked) {
     checked = first_error(T::checks(problem.layer));

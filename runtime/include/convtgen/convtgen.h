@@ -144,6 +144,7 @@ typedef struct convtgen_layer_fields {
   const char* weight_layout;         /**< "contiguous", "channels_last"; NULL: "contiguous" */
   const char* directions;            /**< "forward, grad_input"; NULL: "forward" */
   int32_t streaming;                 /**< 0 or 1: calls of chunks of its input give the same bits (convtgen_stream) */
+  const char* fuse_input;            /**< activations of x as it is read, as in `fuse`; NULL: none */
 } convtgen_layer_fields;
 
 /** Fills in the defaults: two dimensions, kernels, strides, dilations and channels 1, no padding, one group, all sizes

@@ -53,6 +53,7 @@ convtgen_layer* layer_of_fields(Input& data) {
   fields.fuse = kWords[data.between(0, std::size(kWords) - 1)];
   fields.directions = kWords[data.between(0, std::size(kWords) - 1)];
   fields.streaming = static_cast<std::int32_t>(data.between(-1, 1));
+  fields.fuse_input = kWords[data.between(0, std::size(kWords) - 1)];
   convtgen_layer* layer = nullptr;
   CONVTGEN_CHECK(succeeded(convtgen_layer_create(&fields, &layer)) == (layer != nullptr));
   if (layer != nullptr) {
