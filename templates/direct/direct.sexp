@@ -1,5 +1,5 @@
 (program direct
-  (digest "b3b582feca24058c5c12744ec7bc9d6da31d7c6057f576530b6e5810d411d57f")
+  (digest "399364ad5b9e57178b84067340ebc95b032d1416ff5d6783e01f56ddb1e31e22")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -18,6 +18,8 @@
   (parameter int in_channels 64)
   (parameter int out_channels 3)
   (parameter int groups 1)
+  (parameter int x_channels 64)
+  (parameter int y_channels 3)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -226,7 +228,7 @@
   (constant @103 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
   (constant @104 int kRun (* P::columns_per_thread P::stride_w))
   (constant @105 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @108 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
+  (constant @108 bool kAdjacent (|| (! P::channels_last) (== P::y_channels 1)) (trail "columns are"))
   (constant @109 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
   (constant @110 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
   (static_assert @115 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
@@ -324,7 +326,7 @@
     (declare @9 (const int) ix (+ first_column column))
     (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
       (trail "else zero"))
-    (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
+    (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
     (do @14 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x)))
   (function @156 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously. A thread finds a place of the")
@@ -550,7 +552,7 @@
         (declare @8 (const int) x_in (+ ix column))
         (if @9 (&& (&& (&& (>= y_in 0) (< y_in in_h)) (>= x_in 0)) (< x_in in_w))
           (then
-            (declare @10 (const Sum) value (call widen (at x (* (+ (* (static_cast Offset y_in) in_w) x_in) (? P::channels_last P::in_channels 1)))))
+            (declare @10 (const Sum) value (call widen (at x (* (+ (* (static_cast Offset y_in) in_w) x_in) (? P::channels_last P::x_channels 1)))))
             (for @12 (pragma "unroll") (declare @12 int channel 0) (< channel P::channels_per_thread) (++ channel)
               (if @13 (|| kWholeTiles (< channel channels))
                 (then
@@ -695,7 +697,7 @@
                   (declare @15 (const Sum) value (call epilogue (at (at (at acc channel) row) column) bias_value))
                   (if @16 P::channels_last
                     (then
-                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
+                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::y_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
   (function @374 device void store_runs
@@ -779,10 +781,10 @@
     (comment @34 "Bases are 64-bit; every offset from them fits its type.")
     (declare @35 (const "long long") in_pixels (* (* (static_cast "long long" in_h) in_w) in_d))
     (declare @36 (const "long long") out_pixels (* (* (static_cast "long long" out_h) out_w) out_d))
-    (declare @37 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
+    (declare @37 (const "long long") image_channel (* (static_cast "long long" image) P::x_channels))
     (declare @38 (pointer (const Element)) x_group (+ x (? P::channels_last (+ (* image_channel in_pixels) (* group kGroupIn)) (* (+ image_channel (* group kGroupIn)) in_pixels))))
     (declare @40 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps) P::kernel_d))))
-    (declare @42 (pointer Element) y_image (+ (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
+    (declare @42 (pointer Element) y_image (+ (+ y (* (* (static_cast "long long" image) P::y_channels) out_pixels)) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1))))
     (blank @42)
     (declare @45 (array (array Accumulators P::group_phases_w) P::group_phases_h) acc (init))
     (declare @46 (pointer Stage) stages (static_cast (pointer Stage) (call shared_memory)))
@@ -794,7 +796,7 @@
         (trail "the plane that the depth tap reads, if there is one"))
       (if @52 (&& (&& (>= reach 0) (== (% reach P::stride_d) 0)) (< iz in_d))
         (then
-          (declare @53 (pointer (const Element)) x_plane (+ x_group (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
+          (declare @53 (pointer (const Element)) x_plane (+ x_group (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::x_channels 1))))
           (if @55 (&& P::staged P::asynchronous)
             (then
               (if @56 (> P::kernel_d 1)

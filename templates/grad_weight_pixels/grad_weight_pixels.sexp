@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "c7bb30202dd2535ef7412367c0818bba145f3d381b242dcfc27fe65fdc18804b")
+  (digest "6a59cb794468fa46e612e2d6f6822ecb0dda5fb0ae68e985cd63317e505fe733")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 128)
   (parameter int out_channels 64)
   (parameter int groups 1)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -529,6 +531,7 @@
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
     (argument (const int) channels)
+    (argument (const int) all_channels)
     (argument int tile)
     (argument int slice)
     (argument (const int) batch)
@@ -547,7 +550,7 @@
                 (do @12 (= (at read i) (call make_uint4 0 0 0 0)))
                 (if @13 (< (+ first (* i kScanRows)) end)
                   (then
-                    (do @14 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) channels)) channel)))))))
+                    (do @14 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) all_channels)) channel)))))))
               (for @18 (pragma "unroll") (declare @18 int i 0) (< i kScanReads) (++ i)
                 (do @19 (= (. most x) (call larger_finite (. most x) (call __uint_as_float (. (at read i) x)))))
                 (do @20 (= (. most y) (call larger_finite (. most y) (call __uint_as_float (. (at read i) y)))))
@@ -561,7 +564,7 @@
         (for @30 plain (declare @30 "long long" piece (+ (/ (* (* batch pieces) slice) P::scan_slices) (/ thread kScanLanes))) (< piece end) (+= piece kScanRows)
           (declare @32 (const "long long") image (/ piece pieces))
           (declare @33 (const "long long") position (+ (* (% piece pieces) kPiece) (% thread kScanLanes)))
-          (declare @34 (pointer (const Element)) next (+ (+ from (* (+ (* image channels) tile) plane)) position))
+          (declare @34 (pointer (const Element)) next (+ (+ from (* (+ (* image all_channels) tile) plane)) position))
           (declare @35 (array float kScanReads) read)
           (for @37 (pragma "unroll") (declare @37 int i 0) (< i kScanReads) (++ i)
             (do @38 (= (at read i) (? (< (+ position (* i kScanLanes)) plane) (at next (* i kScanLanes)) 0))))
@@ -585,7 +588,7 @@
     (declare @7 (const int) slice (/ (. blockIdx x) kScanTiles))
     (declare @8 (const int) tile (% (. blockIdx x) kScanTiles))
     (declare @9 (const bool) is_input (< tile kScanTilesIn))
-    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
+    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels P::x_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels P::y_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
     (comment @15 "Those of a channel: in NCHW first of a warp.")
     (declare @16 (pointer float) found (static_cast (pointer float) (call shared_memory)))
     (declare @17 (pointer float) to (+ (+ maxima (* slice kScannedChannels)) (? is_input 0 P::in_channels)))
@@ -1629,10 +1632,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @25 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @26 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @29 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -1646,7 +1649,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @44 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -1656,7 +1659,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @52 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -1671,7 +1674,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @63 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -1685,15 +1688,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @77 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @87 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1711,7 +1714,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @105 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1732,7 +1735,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @133 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1780,7 +1783,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @183 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "c91c7814023af7f747104a5190168e60754fe3acc4bacc08bf70c6e6eed80598")
+  (digest "59877ce3abcc9e07b8f518f348015740f777228e3d499952fd34185185e15bee")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 32)
   (parameter int out_channels 64)
   (parameter int groups 4)
+  (parameter int x_channels 32)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -330,7 +332,7 @@
       (declare @6 (const int) iy (+ first_row (/ pixel kStagedColumns)))
       (declare @7 (const int) ix (+ first_column (% pixel kStagedColumns)))
       (declare @8 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-      (declare @9 (pointer (const Element)) from (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) (* unit kUnit))))
+      (declare @9 (pointer (const Element)) from (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) (* unit kUnit))))
       (do @10 (call async_copy_16 (+ staged (* 16 (+ (* unit kUnitPixels) pixel))) (? is_inside from x) (? is_inside 16 0)))))
   (function @125 device int weight_place
     (comment "Where a weight lies among those of the tile, in elements: by kernel rows, steps, products, then as a lane holds them.")
@@ -563,7 +565,7 @@
       (if @6 (< column columns)
         (then
           (declare @7 (pointer (const Element)) from (+ exchange (+ (* (+ (* (% column P::stride_w) kInstructionM) (/ column P::stride_w)) kPixelPitch) (* vector 8))))
-          (do @9 (call store_global_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
+          (do @9 (call store_global_16 (+ y (+ (* column P::y_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
   (function @302 device void store_empty_row
     (comment "The same of a row phase without taps.")
     (attributes "__forceinline__")
@@ -576,7 +578,7 @@
       (declare @5 (const int) vector (% i kVectors))
       (if @6 (< column columns)
         (then
-          (do @7 (call store_global_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
+          (do @7 (call store_global_16 (+ y (+ (* column P::y_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
   (section @314 "Kernel")
   (function @316 kernel void mma_rows
     (launch_bounds kThreads P::blocks_per_sm)
@@ -605,9 +607,9 @@
     (declare @19 (const int) first_out (+ (* group kGroupOut) first_in_group))
     (blank @19)
     (comment @21 "Bases are 64-bit; every offset from them fits its type.")
-    (declare @22 (pointer (const Element)) x_group (+ x (+ (* (* (static_cast "long long" image) P::in_channels) (* (static_cast "long long" in_h) in_w)) (* group kGroupIn))))
+    (declare @22 (pointer (const Element)) x_group (+ x (+ (* (* (static_cast "long long" image) P::x_channels) (* (static_cast "long long" in_h) in_w)) (* group kGroupIn))))
     (declare @24 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
-    (declare @26 (pointer Element) y_image (+ y (+ (* (* (static_cast "long long" image) P::out_channels) (* (static_cast "long long" out_h) out_w)) first_out)))
+    (declare @26 (pointer Element) y_image (+ y (+ (* (* (static_cast "long long" image) P::y_channels) (* (static_cast "long long" out_h) out_w)) first_out)))
     (blank @26)
     (declare @29 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @30 (pointer Element) empty (reinterpret_cast (pointer Element) (+ shared kEmptyOffset)))
@@ -639,7 +641,7 @@
         (declare @60 (const int) y_row (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i)))
         (if @61 (&& (> columns 0) (< y_row out_h))
           (then
-            (declare @62 (pointer Element) to (+ y_image (* (+ (* (static_cast Offset y_row) out_w) first_column) P::out_channels)))
+            (declare @62 (pointer Element) to (+ y_image (* (+ (* (static_cast Offset y_row) out_w) first_column) P::y_channels)))
             (if @63 (< i kTapRows)
               (then
                 (for @65 (pragma "unroll 1") (declare @65 int part 0) (< part kBlocks) (++ part)
