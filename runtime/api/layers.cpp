@@ -192,7 +192,9 @@ convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields) {
                .layout = nullptr,
                .weight_layout = nullptr,
                .directions = nullptr,
-               .streaming = 0};
+               .streaming = 0,
+               .x_channels = 0,
+               .y_channels = 0};
     return {};
   });
 }

@@ -23,7 +23,7 @@ Size known_extent(const Layer& layer, Quantity quantity) {
   return {};
 }
 
-/// Makes a tensor the first channels of one that has so many more: of all pixels, each of which has so many positions.
+/// Makes a tensor the first channels of one that has so many more.
 void slice(Layout layout, std::int64_t more, Quantity pixels, Quantity image, Tensor& tensor) {
   if (more == 0) {
     return;
