@@ -111,7 +111,7 @@ TEST(ApiLayerTest, WrongFieldsAreNamed) {
   wrong([](LayerFields& f) { f.axes[1].output_padding = 1; }, "output_padding");
   wrong([](LayerFields& f) { f.axes[1].dilation = 0; }, "dilation");
   wrong([](LayerFields& f) { f.groups = 3; }, "groups");
-  wrong([](LayerFields& f) { f.x_channels = f.in_channels - 1; }, "x_channels");
+  wrong([](LayerFields& f) { f.x_channels = -3; }, "x_channels");
   wrong([](LayerFields& f) { f.y_channels = -1; }, "y_channels");
   wrong([](LayerFields& f) { f.groups = std::numeric_limits<int64_t>::min(); }, "groups");
   wrong([](LayerFields& f) { f.batch = -2; }, "batch");
