@@ -1,5 +1,5 @@
 (program direct
-  (digest "399364ad5b9e57178b84067340ebc95b032d1416ff5d6783e01f56ddb1e31e22")
+  (digest "6264ef12ccbe28487a25f57b0f0967e6ccf365ad272323a00de189ebccce744e")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

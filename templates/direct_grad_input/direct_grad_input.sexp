@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "681a9965e800a02c371800b7df9cd7321417b959be3f5c02764261104b229ffc")
+  (digest "833eb73c1cfc2e079fa8c73f50cddebf8f4714a175a09b92833078de4b20ec9d")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

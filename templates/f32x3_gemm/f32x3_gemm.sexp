@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "ededf7ece85e6fe6e22c4d0c8cee87d4de3aa0c6d1d9d4fa0f9da871576f838b")
+  (digest "2d1193842e589364c4c78d405ac8ef51bc39128589642ecf7fc28d3c174d473c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

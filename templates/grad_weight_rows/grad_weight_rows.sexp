@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "71f9730c8d4d534d2c9ef564ac790692f39cbb375f1206ef6d9444839c602d36")
+  (digest "f621c290491e67050ba9523b719bce31ebc955704f243845dbb8f351c77613db")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1164,9 +1164,9 @@
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
   (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
-  (constant @25 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @26 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @29 device void add_vector
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -1180,7 +1180,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @44 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -1190,7 +1190,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @52 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -1205,7 +1205,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @63 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -1219,7 +1219,7 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @77 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1227,7 +1227,7 @@
     (argument (const int) vector)
     (argument int channel)
     (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @87 device P::Sum sum_elements
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1245,7 +1245,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @105 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1266,7 +1266,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @133 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1314,7 +1314,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @183 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "06009ab380b63f1ce0c97943beeb60d95e137746deb61998d67d955e1f4bf74e")
+  (digest "9122791a42caf3f781f459f9056d65e1b8f200456f5bdf151fd7a29bb35d220d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -701,9 +701,9 @@
   (section @29 "Producer")
   (file "bulk_pixels.h")
   (constant @9 int kCopyPixels (? (&& (&& (== P::groups 1) (== P::block_k P::in_channels)) (== P::x_channels P::in_channels)) kThreadColumns 1))
-  (constant @10 int kPixelCopies (/ kPlane kCopyPixels))
-  (constant @11 int kPixelCopyBytes (* (* kCopyPixels P::block_k) kBytes) (trail "of one bulk copy"))
-  (function @15 device void stage_bulk_pixels
+  (constant @11 int kPixelCopies (/ kPlane kCopyPixels))
+  (constant @12 int kPixelCopyBytes (* (* kCopyPixels P::block_k) kBytes) (trail "of one bulk copy"))
+  (function @16 device void stage_bulk_pixels
     (comment "Issues the copies of the pixels' channels of a k-block. Threads write zeros where the image, the batch or the")
     (comment "channels end. `full` counts the bytes, and each warp.")
     (attributes "__forceinline__")

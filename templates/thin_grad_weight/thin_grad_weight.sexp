@@ -1,5 +1,5 @@
 (program thin_grad_weight
-  (digest "482bbc7aa63be6905d26e5e30b424a1bb366eef161d21d6978ac6d883187340e")
+  (digest "90fa7072c0150e30aedb820a3a8d3bd9a7a61a8ce891c8a17afd2f1028c4258a")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -211,9 +211,9 @@
   (constant @23 int kTileRows P::threads_y)
   (constant @24 int kWorkers (* (* P::threads_x P::threads_y) P::threads_c))
   (constant @25 int kThreads (* (call ceil_div kWorkers 32) 32) (trail "the last ones may have nothing to do"))
-  (constant @28 bool kFlat (&& (&& P::channels_last (== P::groups 1)) (== P::y_channels P::out_channels)))
-  (constant @29 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
-  (constant @30 int kWindowStep (? (&& P::channels_last (! kFlat)) P::y_channels 1) (trail "from an element to the next, in memory"))
+  (constant @29 bool kFlat (&& (&& P::channels_last (== P::groups 1)) (== P::y_channels P::out_channels)))
+  (constant @30 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
+  (constant @31 int kWindowStep (? (&& P::channels_last (! kFlat)) P::y_channels 1) (trail "from an element to the next, in memory"))
   (constant @32 int kOuts (? kFlat kGroupOut 1) (trail "output channels of a window"))
   (constant @33 int kWindows (? kFlat 1 kGroupOut) (trail "windows of a group"))
   (constant @36 int kTapTiles (/ P::kernel_w P::taps_w))
@@ -399,9 +399,9 @@
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
   (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
-  (constant @25 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @26 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @29 device void add_vector
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -415,7 +415,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @44 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -425,7 +425,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @52 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -440,7 +440,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @63 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -454,7 +454,7 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @77 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -462,7 +462,7 @@
     (argument (const int) vector)
     (argument int channel)
     (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @87 device P::Sum sum_elements
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -480,7 +480,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @105 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -501,7 +501,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @133 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -549,7 +549,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @183 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)
