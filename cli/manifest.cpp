@@ -122,6 +122,10 @@ Json launch_json(const Product& product) {
                        {"elements", amount_json(tensor.elements)},
                        {"alignment", tensor.alignment},
                        {"written", tensor.written}});
+    if (tensor.runs != Quantity::kOne) {
+      tensors.back()["runs"] = name_of(tensor.runs);
+      tensors.back()["gap"] = amount_json(tensor.gap);
+    }
   }
   for (const MapRecipe& map : recipe.maps) {
     maps.push_back(map_json(recipe, map));

@@ -32,6 +32,8 @@ constexpr std::array kPropertyWords = std::to_array<PropertyWord>({
     {"output_padding", PropertyKind::kOutputPadding},
     {"dilation", PropertyKind::kDilation},
     {"groups", PropertyKind::kGroups},
+    {"x_channels", PropertyKind::kXChannels},
+    {"y_channels", PropertyKind::kYChannels},
     {"input", PropertyKind::kInput},
     {"bias", PropertyKind::kBias},
     {"fuse", PropertyKind::kFuse},

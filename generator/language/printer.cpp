@@ -60,6 +60,13 @@ std::vector<Line> lines_of(const Layer& layer) {
   if (layer.groups != plain.groups) {
     lines.push_back({"groups", fmt::format("{}", layer.groups)});
   }
+  const auto if_sliced = [&](std::string_view word, const Size& channels) {
+    if (channels) {
+      lines.push_back({word, fmt::format("{}", *channels)});
+    }
+  };
+  if_sliced("x_channels", layer.x_channels);
+  if_sliced("y_channels", layer.y_channels);
   const auto is_known = [&](std::size_t axis) { return layer.axes[axis].extent.has_value(); };
   if (layer.batch || std::ranges::any_of(axes_of(layer), is_known)) {
     std::string text = print_size(layer.batch);

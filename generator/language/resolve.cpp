@@ -38,6 +38,9 @@ class Resolver {
     axes<Numbers>(PropertyKind::kDilation, &Axis::dilation);
     input();
     take(PropertyKind::kGroups, layer_.groups);
+    slice(PropertyKind::kXChannels, layer_.x_channels);
+    slice(PropertyKind::kYChannels, layer_.y_channels);
+    drop_own_channels(layer_);
     take(PropertyKind::kBias, layer_.bias);
     take(PropertyKind::kFuse, layer_.fuse);
     take(PropertyKind::kFuseInput, layer_.fuse_input);
@@ -80,6 +83,12 @@ class Resolver {
   void take(PropertyKind kind, T& field) {
     if (const T* found = value<T>(kind)) {
       field = *found;
+    }
+  }
+
+  void slice(PropertyKind kind, Size& channels) {
+    if (const auto* found = value<std::int64_t>(kind)) {
+      channels = *found;
     }
   }
 

@@ -23,6 +23,8 @@ enum class PropertyKind {
   kOutputPadding,
   kDilation,
   kGroups,
+  kXChannels,
+  kYChannels,
   kInput,
   kBias,
   kFuse,

@@ -43,7 +43,10 @@ class ValueParser {
       case PropertyKind::kInput:
         return extents(true);
       case PropertyKind::kGroups:
-        return groups();
+        return number("number of groups");
+      case PropertyKind::kXChannels:
+      case PropertyKind::kYChannels:
+        return number("number of channels");
       case PropertyKind::kBias:
       case PropertyKind::kStreaming:
         return flag();
@@ -224,9 +227,10 @@ class ValueParser {
     }
   }
 
-  PropertyValue groups() {
-    const auto token = atom("a number of groups");
-    const auto value = token ? whole(*token, token->text, "number of groups") : std::nullopt;
+  // `what` is counted: "number of groups".
+  PropertyValue number(std::string_view what) {
+    const auto token = atom(fmt::format("a {}", what));
+    const auto value = token ? whole(*token, token->text, what) : std::nullopt;
     return value ? PropertyValue(*value) : PropertyValue();
   }
 

@@ -79,11 +79,12 @@ std::string part_text(const std::string& large, const RecipeKernel& kernel, cons
 std::string tensors_text(const std::string& large, std::span<const Tensor> tensors) {
   std::vector<std::string> entries;
   for (const Tensor& tensor : tensors) {
-    entries.push_back(fmt::format("{{{}, {}, {}, {}}}", constant(large, name_of(tensor.role)),
-                                  amount_text(large, tensor.elements), tensor.alignment, tensor.written ? 1 : 0));
+    entries.push_back(fmt::format("{{{}, {}, {}, {}, {}, {}}}", constant(large, name_of(tensor.role)),
+                                  amount_text(large, tensor.elements), tensor.alignment, tensor.written ? 1 : 0,
+                                  constant(large, name_of(tensor.runs)), amount_text(large, tensor.gap)));
   }
-  return fmt::format("/* tensors: elements, alignment, written */ {},\n    {}", entries.size(),
-                     list(entries, "{0, {0, 0, 0}, 0, 0}", ",\n     "));
+  return fmt::format("/* tensors: elements, alignment, written, runs, gap */ {},\n    {}", entries.size(),
+                     list(entries, "{0, {0, 0, 0}, 0, 0, 0, {0, 0, 0}}", ",\n     "));
 }
 
 std::string maps_text(const std::string& large, const std::string& type, const std::string& name,

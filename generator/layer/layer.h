@@ -69,6 +69,8 @@ struct Layer {
   std::int64_t out_channels = 1;
   std::array<Axis, kAxes> axes{kNoAxis, Axis{}, Axis{}};
   std::int64_t groups = 1;
+  Size x_channels = {};  // of the tensor whose first or other channels x is; none: x is a tensor of its own (shape.h)
+  Size y_channels = {};  // the same of y
   Size batch;
   bool bias = false;
   std::vector<Activation> fuse;        // of the accumulators

@@ -22,6 +22,7 @@ class Checker {
   std::vector<Violation> check() {
     check_dimensions();
     check_channels();
+    check_slices();
     check_axes();
     check_taps();
     check_sizes();
@@ -137,6 +138,22 @@ class Checker {
     }
   }
 
+  // Of a tensor with more channels x and y may be some.
+  void check_slices() {
+    const std::string op(operator_name(layer_));
+    const auto judge = [&](std::string_view property, const Size& all, std::string_view own_name, std::int64_t own) {
+      if (all && *all < own) {
+        add(property, fmt::format("{} {} must be at least {} {}", property, *all, own_name, own), {op});
+      } else if (all && *all > kMaxExtent) {
+        add(property, fmt::format("{} {} is too large: at most {} is supported", property, *all, kMaxExtent));
+      } else if (all && layer_.streaming) {
+        add(property, fmt::format("{}: streaming takes tensors of the layer's own channels", property), {"streaming"});
+      }
+    };
+    judge("x_channels", layer_.x_channels, "in_channels", layer_.in_channels);
+    judge("y_channels", layer_.y_channels, "out_channels", layer_.out_channels);
+  }
+
   [[nodiscard]] bool broken(std::string_view property) const {
     return std::ranges::any_of(violations_, [&](const Violation& v) { return v.property == property; });
   }
@@ -186,7 +203,7 @@ class Checker {
     for (const std::size_t axis : axes_of(layer_)) {
       is_legal = check_output(axis) && is_legal;
     }
-    if (is_legal && !broken(operator_name(layer_))) {
+    if (is_legal && !broken(operator_name(layer_)) && !broken("x_channels") && !broken("y_channels")) {
       check_elements();
     }
   }
@@ -234,8 +251,9 @@ class Checker {
       return true;
     };
     const std::string op(operator_name(layer_));
-    if (count("input", layer_.in_channels, in, {op})) {
-      count("output", layer_.out_channels, out, {op, "padding", "kernel", "stride", "output_padding", "dilation"});
+    if (count("input", x_tensor_channels(layer_), in, {op, "x_channels"})) {
+      count("output", y_tensor_channels(layer_), out,
+            {op, "y_channels", "padding", "kernel", "stride", "output_padding", "dilation"});
     }
   }
 

@@ -118,6 +118,23 @@ std::int64_t weight_elements(const Layer& layer) {
   return layer.in_channels * (layer.out_channels / layer.groups) * tap_count(layer);
 }
 
+std::int64_t x_tensor_channels(const Layer& layer) {
+  return layer.x_channels.value_or(layer.in_channels);
+}
+
+std::int64_t y_tensor_channels(const Layer& layer) {
+  return layer.y_channels.value_or(layer.out_channels);
+}
+
+void drop_own_channels(Layer& layer) {
+  if (layer.x_channels == layer.in_channels) {
+    layer.x_channels.reset();
+  }
+  if (layer.y_channels == layer.out_channels) {
+    layer.y_channels.reset();
+  }
+}
+
 std::string padding_text(const Padding& padding) {
   return padding.before == padding.after ? fmt::format("{}", padding.before)
                                          : fmt::format("{}:{}", padding.before, padding.after);
@@ -174,16 +191,16 @@ Result<Shape> shape_of(const Layer& layer, const InputSizes& sizes) {
     }
   }
 
-  const auto input = count_elements(layer, "input", shape.batch, shape.in_channels, shape.in);
+  const auto input = count_elements(layer, "input", shape.batch, x_tensor_channels(layer), shape.in);
   if (!input) {
     return std::unexpected(input.error());
   }
-  shape.input_elements = *input;
-  const auto output = count_elements(layer, "output", shape.batch, shape.out_channels, shape.out);
+  shape.input_elements = *input / x_tensor_channels(layer) * shape.in_channels;
+  const auto output = count_elements(layer, "output", shape.batch, y_tensor_channels(layer), shape.out);
   if (!output) {
     return std::unexpected(output.error());
   }
-  shape.output_elements = *output;
+  shape.output_elements = *output / y_tensor_channels(layer) * shape.out_channels;
   shape.weight_elements = weight_elements(layer);  // check_limits() has seen that 64 bits can count them
   return shape;
 }

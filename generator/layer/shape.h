@@ -56,6 +56,12 @@ struct Shape {
 [[nodiscard]] std::int64_t tap_count(const Layer& layer);
 [[nodiscard]] std::int64_t weight_elements(const Layer& layer);
 
+/// Channels of the tensors in which x and y lie, and their gradients: the layer's own unless it has slices.
+[[nodiscard]] std::int64_t x_tensor_channels(const Layer& layer);
+[[nodiscard]] std::int64_t y_tensor_channels(const Layer& layer);
+/// Makes a tensor that has no more channels than the layer's one of its own: equal layers are equal.
+void drop_own_channels(Layer& layer);
+
 /// The values of a property on the layer's axes, as the language writes them: "4x4", "1:2x0".
 [[nodiscard]] std::string axes_text(const Layer& layer, std::int64_t Axis::* property);
 [[nodiscard]] std::string axes_text(const Layer& layer, Padding Axis::* property);

@@ -69,4 +69,10 @@ std::vector<ArrayAxis> axes_of_array(const Layer& layer, Role role) {
   return {{"Cout", {.constant = layer.out_channels}}};
 }
 
+Size tensor_channels(const Layer& layer, Role role) {
+  return role == Role::kX || role == Role::kGradX   ? layer.x_channels
+         : role == Role::kY || role == Role::kGradY ? layer.y_channels
+                                                    : Size();
+}
+
 }  // namespace convtgen

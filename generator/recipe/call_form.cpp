@@ -36,6 +36,15 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
   return first < second + static_cast<std::uintptr_t>(b_bytes) && second < first + static_cast<std::uintptr_t>(a_bytes);
 }
 
+// Whether runs of one array lie between those of another, as channels of one tensor do: in each pitch first those of
+// `a`, then those of `b`, or the other way round.
+bool alternate(const void* a, std::int64_t a_run, const void* b, std::int64_t b_run, std::int64_t pitch) {
+  const auto apart =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b) - reinterpret_cast<std::uintptr_t>(a));
+  const std::int64_t after = (apart % pitch + pitch) % pitch;
+  return after >= a_run && after + b_run <= pitch;
+}
+
 // Of a power of two.
 bool is_multiple(const void* address, std::int64_t of) {
   return (reinterpret_cast<std::uintptr_t>(address) & static_cast<std::uintptr_t>(of - 1)) == 0;
@@ -141,7 +150,9 @@ bool CallForm::quick_shape(const InputSizes& sizes, Shape& shape) const {
     shape.in[axis] = in;
     shape.out[axis] = out;
   }
-  return true;
+  std::int64_t all = 0;  // of a tensor that x or y is a part of
+  return (!layer_.x_channels || multiply(shape.input_elements / layer_.in_channels, *layer_.x_channels, all)) &&
+         (!layer_.y_channels || multiply(shape.output_elements / layer_.out_channels, *layer_.y_channels, all));
 }
 
 Result<Shape> CallForm::shape(const InputSizes& sizes) const {
@@ -185,7 +196,7 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call, Tens
     if (tensor.role == Role::kWeight && may_omit_weight_ && array == nullptr) {
       continue;
     }
-    const std::optional<std::int64_t> elements = tensor.elements.in(call.quantities);
+    const std::optional<std::int64_t> elements = tensor.span(call.quantities);
     if (elements == 0) {
       continue;
     }
@@ -207,13 +218,20 @@ Result<void> CallForm::check_arrays(const Arrays& arrays, const Call& call, Tens
     if (wraps(array, bytes)) {
       return beyond_addresses(name(), array, bytes);
     }
+    std::int64_t run = bytes, pitch = 0;
+    if (tensor.runs != Quantity::kOne) {
+      const std::int64_t gap = tensor.gap.in(call.quantities).value_or(0) * element_bytes_;
+      run = tensor.elements.in(call.quantities).value_or(0) / value_of(tensor.runs, call.quantities) * element_bytes_;
+      pitch = run + gap;
+    }
     for (const Array& other : std::span(written).first(written_count)) {
-      if (overlap(other.pointer, other.bytes, array, bytes)) {
+      if (overlap(other.pointer, other.bytes, array, bytes) &&
+          !(other.pitch > 0 && other.pitch == pitch && alternate(other.pointer, other.run, array, run, pitch))) {
         return fail(fmt::format("{} overlaps {}", name_of(other.role), name()));
       }
     }
     if (tensor.written) {
-      written[written_count++] = {tensor.role, array, bytes};
+      written[written_count++] = {tensor.role, array, bytes, run, pitch};
     }
   }
   return {};

@@ -77,7 +77,8 @@ class CallForm {
   struct Array {
     Role role;
     const void* pointer;
-    std::int64_t bytes;
+    std::int64_t bytes;       // from the first to the last
+    std::int64_t run, pitch;  // bytes of a run, and from one to the next; 0: there is one
   };
 
   /// out = (in - 1) * stride + reach.

@@ -125,6 +125,25 @@ std::string shape_text(const Layer& layer, Role role) {
   return fmt::format("{}", fmt::join(axes, ", "));
 }
 
+/// "contiguous", or how many channels the tensor has in all, and from one index to the next of each axis.
+std::string order_text(const Layer& layer, const Tensor& tensor) {
+  const Size all = tensor_channels(layer, tensor.role);
+  if (!all) {
+    return "contiguous";
+  }
+  const std::vector<ArrayAxis> axes = axes_of_array(layer, tensor.role);
+  const std::size_t channels = layer.layout == Layout::kNhwc ? axes.size() - 1 : 1;
+  std::vector<std::string> strides(axes.size());
+  Product step;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    strides[i] = step.text();
+    Product extent = size_of(layer, axes[i].extent.per);
+    extent.factor = i == channels ? *all : axes[i].extent.factor == 0 ? axes[i].extent.constant : extent.factor;
+    step.multiply(extent);
+  }
+  return fmt::format("channels of a tensor of {}\n//     element strides ({})", *all, fmt::join(strides, ", "));
+}
+
 std::string grid_text(const Layer& layer, const Grid& grid) {
   Product tiles;
   for (const Grid::Axis& axis : grid.axes) {
@@ -268,7 +287,7 @@ std::string contract_text(const Layer& layer, const Recipe& recipe, std::string_
   for (const Tensor& tensor : recipe.tensors) {
     text += fmt::format("//   tensor {}: {} elements, {}, {}-byte aligned\n", name_of(tensor.role),
                         amount_text(layer, tensor.elements), tensor.written ? "written" : "read", tensor.alignment);
-    text += fmt::format("//     shape ({}), contiguous\n", shape_text(layer, tensor.role));
+    text += fmt::format("//     shape ({}), {}\n", shape_text(layer, tensor.role), order_text(layer, tensor));
   }
   if (!recipe.regions.empty()) {
     text += fmt::format("//   workspace: {0}-byte aligned; each region begins at a multiple of {0} bytes\n",

@@ -33,6 +33,11 @@ namespace convtgen {
 ///     //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 229944)
 ///     //     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
 ///     //       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
+///
+/// For channels of a larger tensor there is, instead of "contiguous":
+///
+///     //     shape (N batch, Cin 128, H 32, W 32), channels of a tensor of 256
+///     //     element strides (262144, 1024, 32, 1)
 [[nodiscard]] std::string contract_text(const Layer& layer, const Recipe& recipe, std::string_view architecture);
 
 }  // namespace convtgen

@@ -204,6 +204,19 @@ Result<std::int64_t> Grid::checked_blocks(const Quantities& quantities) const {
   return *count;
 }
 
+std::optional<std::int64_t> Tensor::span(const Quantities& quantities) const {
+  const std::optional<std::int64_t> own = elements.in(quantities), between = gap.in(quantities);
+  std::int64_t all = 0;
+  if (!own || *own == 0) {
+    return own;
+  }
+  if (!between || __builtin_mul_overflow(*between, value_of(runs, quantities) - 1, &all) ||
+      __builtin_add_overflow(all, *own, &all)) {
+    return std::nullopt;
+  }
+  return all;
+}
+
 const Tensor* Recipe::tensor(Role role) const {
   const auto found = std::ranges::find(tensors, role, &Tensor::role);
   return found == tensors.end() ? nullptr : &*found;

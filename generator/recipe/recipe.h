@@ -84,6 +84,12 @@ struct Tensor {
   Amount elements = {};
   std::int64_t alignment = 0;  // bytes that its address is a multiple of
   bool written = false;        // by the call; else it is only read
+  // Where it is channels of a larger tensor: so many runs, with so many elements between two of them that belong to
+  // other channels, and that no call touches.
+  Quantity runs = Quantity::kOne;
+  Amount gap = {};
+  /// Elements from the first to the last, gaps among them. Nothing where they have more than 63 bits.
+  [[nodiscard]] std::optional<std::int64_t> span(const Quantities& quantities) const;
   bool operator==(const Tensor&) const = default;
 };
 

@@ -224,7 +224,7 @@ Result<KernelSource> specialize(const Problem& problem, const Plan& plan) {
   const std::string direction(name_of(problem.direction));
   std::vector<std::string> fields = {layer, direction, problem.target.architecture, plan.template_name};
   for (const auto& [name, value] : plan.parameters) {
-    if (!is_flat_value(name, value) && !is_plain_input_value(name, value)) {
+    if (!is_flat_value(name, value) && !is_plain_input_value(name, value) && !is_slice(name)) {
       fields.push_back(name);
       fields.push_back(text_of(value));
     }

@@ -102,7 +102,7 @@ Outcome<void> check(const convtgen_host_call_fields* call) {
   for (std::size_t i = 0; i < call->array_count; ++i) {
     const convtgen_host_array& array = call->arrays[i];
     const std::string name = fmt::format("arrays[{}]", i);
-    if (array.kind < CONVTGEN_HOST_READ || array.kind > CONVTGEN_HOST_SCRATCH) {
+    if (array.kind < CONVTGEN_HOST_READ || array.kind > CONVTGEN_HOST_UPDATED) {
       return wrong(fmt::format("{}.kind is {}; legal are the CONVTGEN_HOST_ constants", name, array.kind));
     }
     if (auto checked = check_bytes(name, array.address, array.bytes); !checked) {
@@ -141,7 +141,7 @@ Outcome<Buffers> copy_in(HostDevice& device, std::span<const convtgen_host_array
       return fail_with(Status::kOutOfMemory, buffer.error());
     }
     const auto done =
-        array.kind == CONVTGEN_HOST_READ
+        array.kind == CONVTGEN_HOST_READ || array.kind == CONVTGEN_HOST_UPDATED
             ? device.upload(**buffer, std::span(static_cast<const std::byte*>(array.address), array.bytes))
             : device.poison(**buffer, kPoison);
     if (!done) {
@@ -218,7 +218,7 @@ Outcome<void> run(HostKernels& kernels, const convtgen_host_call_fields& call) {
     }
   }
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (arrays[i].kind == CONVTGEN_HOST_WRITTEN) {
+    if (arrays[i].kind == CONVTGEN_HOST_WRITTEN || arrays[i].kind == CONVTGEN_HOST_UPDATED) {
       const std::span to(static_cast<std::byte*>(arrays[i].address), arrays[i].bytes);
       if (const auto copied = device.download(to, *(*buffers)[i]); !copied) {
         return fail_with(Status::kInternal, copied.error());

@@ -86,6 +86,9 @@ Outcome<Layer> layer_of(const convtgen_layer_fields& fields) {
   layer.in_channels = fields.in_channels;
   layer.out_channels = fields.out_channels;
   layer.groups = fields.groups;
+  layer.x_channels = fields.x_channels == 0 ? Size() : Size(fields.x_channels);
+  layer.y_channels = fields.y_channels == 0 ? Size() : Size(fields.y_channels);
+  drop_own_channels(layer);
   layer.batch = size_of(fields.batch);
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
     const convtgen_axis& given = fields.axes[axis];
@@ -192,7 +195,9 @@ convtgen_status convtgen_layer_fields_init(convtgen_layer_fields* fields) {
                .weight_layout = nullptr,
                .directions = nullptr,
                .streaming = 0,
-               .fuse_input = nullptr};
+               .fuse_input = nullptr,
+               .x_channels = 0,
+               .y_channels = 0};
     return {};
   });
 }

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "runtime/device/recipe_launch.h"
+#include "runtime/device/tensor_runs.h"
 #include "runtime/support/counters.h"
 
 namespace convtgen::jit {
@@ -34,8 +36,8 @@ class HostKernel final : public PreparedKernel {
   };
   [[nodiscard]] Outcome<Copies> copy_in(const Arrays& arrays, const Call& call) const;
   [[nodiscard]] Outcome<void> copy_out(const Arrays& arrays, const Copies& copies, const Call& call) const;
-  [[nodiscard]] std::int64_t bytes_of_tensor(const Tensor& tensor, const Call& call) const {
-    return tensor.elements.in(call.quantities).value_or(0) * bytes_of(facts().problem.layer.dtype);
+  [[nodiscard]] TensorRuns runs_of_tensor(const Tensor& tensor, const Call& call) const {
+    return runs_of(tensor, call.quantities, bytes_of(facts().problem.layer.dtype));
   }
 
   std::shared_ptr<Device> device_;
@@ -55,7 +57,7 @@ Arrays HostKernel::Copies::arrays() const {
 }
 
 // A buffer of its own for every array: so an index that leaves it meets no other. What the kernels write first is
-// poisoned.
+// poisoned, and so is what lies between channels of a larger tensor.
 Outcome<HostKernel::Copies> HostKernel::copy_in(const Arrays& arrays, const Call& call) const {
   Outcome<void> done;
   const auto make = [&](std::string_view name, const void* from, std::int64_t read, std::int64_t bytes) -> Owned {
@@ -75,9 +77,16 @@ Outcome<HostKernel::Copies> HostKernel::copy_in(const Arrays& arrays, const Call
   Copies copies;
   for (const Tensor& tensor : form.recipe().tensors) {
     if (const void* const array = arrays.of(tensor.role); array != nullptr) {
-      const std::int64_t bytes = bytes_of_tensor(tensor, call);
+      const TensorRuns runs = runs_of_tensor(tensor, call);
+      std::vector<std::byte> spread;
+      const void* from = array;
+      if (runs.count > 1 && !tensor.written) {
+        spread.assign(static_cast<std::size_t>(runs.span()), kPoison);
+        copy_runs(runs, static_cast<const std::byte*>(array), runs.pitch, spread.data(), runs.pitch);
+        from = spread.data();
+      }
       copies.tensors[static_cast<std::size_t>(tensor.role)] =
-          make(name_of(tensor.role), array, tensor.written ? 0 : bytes, bytes);
+          make(name_of(tensor.role), from, tensor.written ? 0 : runs.span(), runs.span());
     }
   }
   const auto workspace = form.workspace_bytes(call.shape);
@@ -105,9 +114,23 @@ Outcome<void> HostKernel::copy_out(const Arrays& arrays, const Copies& copies, c
     copy("workspace", arrays.workspace, copies.workspace, form.kept_bytes());
   }
   for (const Tensor& tensor : form.recipe().tensors) {
-    if (tensor.written) {
-      copy(name_of(tensor.role), arrays.of(tensor.role), copies.tensors[static_cast<std::size_t>(tensor.role)],
-           bytes_of_tensor(tensor, call));
+    if (!tensor.written) {
+      continue;
+    }
+    const TensorRuns runs = runs_of_tensor(tensor, call);
+    const Owned& own = copies.tensors[static_cast<std::size_t>(tensor.role)];
+    if (runs.count == 1) {
+      copy(name_of(tensor.role), arrays.of(tensor.role), own, runs.bytes());
+      continue;
+    }
+    std::vector<std::byte> spread(static_cast<std::size_t>(runs.span()));
+    copy(name_of(tensor.role), spread.data(), own, runs.span());
+    if (done && !gaps_hold(runs, spread, kPoison)) {
+      return fail_with(Status::kKernelFault,
+                       fmt::format("{}: the kernel wrote into other channels of its tensor", name_of(tensor.role)));
+    }
+    if (done) {
+      copy_runs(runs, spread.data(), runs.pitch, static_cast<std::byte*>(arrays.of(tensor.role)), runs.pitch);
     }
   }
   return done;

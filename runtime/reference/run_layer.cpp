@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/device/tensor_runs.h"
 #include "runtime/make/device_maker.h"
 
 namespace convtgen {
@@ -42,13 +43,29 @@ Result<std::unique_ptr<Buffer>> allocate_for(Device& device, std::string_view na
   return buffer;
 }
 
+/// The tensor of a role in calls of this shape, and where its bytes lie.
+TensorRuns runs_of(const Layer& layer, const Shape& shape, Direction direction, Role role) {
+  const std::vector<Tensor> tensors = tensors_of(layer, direction, 0);
+  return runs_of(*std::ranges::find(tensors, role, &Tensor::role), quantities_of(shape), bytes_of(layer.dtype));
+}
+
+/// A larger tensor than the layer's own is never the caller's: its other channels are poisoned.
+void* given_for(const TensorRuns& runs, void* given) {
+  return runs.count == 1 ? given : nullptr;
+}
+
 Result<std::unique_ptr<Buffer>> upload_array(Device& device, std::string_view name, const HostArray& array,
-                                             void* given) {
-  auto buffer = allocate_for(device, name, static_cast<std::int64_t>(array.bytes.size()), given);
+                                             const TensorRuns& runs, void* given) {
+  auto buffer = allocate_for(device, name, runs.span(), given_for(runs, given));
   if (!buffer || array.bytes.empty()) {
     return buffer;
   }
-  if (auto uploaded = device.upload(**buffer, array.bytes); !uploaded) {
+  std::vector<std::byte> spread;
+  if (runs.count > 1) {
+    spread.assign(static_cast<std::size_t>(runs.span()), kPoison);
+    copy_runs(runs, array.bytes.data(), runs.run, spread.data(), runs.pitch);
+  }
+  if (auto uploaded = device.upload(**buffer, runs.count > 1 ? spread : array.bytes); !uploaded) {
     return fail(fmt::format("{}: {}", name, uploaded.error().message));
   }
   return buffer;
@@ -157,7 +174,8 @@ Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const I
   }
   UploadedInputs uploaded{sizes, *shape};
   for (const Role role : roles_of(layer, direction).read) {
-    auto buffer = upload_array(device, name_of(role), *inputs.of(role), given.of(role));
+    auto buffer =
+        upload_array(device, name_of(role), *inputs.of(role), runs_of(layer, *shape, direction, role), given.of(role));
     if (!buffer) {
       return std::unexpected(buffer.error());
     }
@@ -180,8 +198,8 @@ Result<LayerCall> make_call(Device& device, const LoadedLayer& layer, UploadedIn
   Arrays arrays;
   for (const Tensor& tensor : layer.form.recipe().tensors) {
     if (tensor.written) {
-      const std::int64_t bytes = element_count(call.shape, tensor.role) * bytes_of(layer.problem.layer.dtype);
-      auto buffer = poisoned_array(device, name_of(tensor.role), bytes, given.of(tensor.role));
+      const TensorRuns runs = runs_of(tensor, quantities_of(call.shape), bytes_of(layer.problem.layer.dtype));
+      auto buffer = poisoned_array(device, name_of(tensor.role), runs.span(), given_for(runs, given.of(tensor.role)));
       if (!buffer) {
         return std::unexpected(buffer.error());
       }
@@ -227,10 +245,20 @@ Result<double> time_call(Device& device, LoadedLayer& layer, const LayerCall& ca
 
 Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call, Role role) {
   HostArray array = make_array(layer.dtype, array_shape(layer, call.shape, role));
-  if (!array.bytes.empty()) {
-    if (auto downloaded = device.download(array.bytes, *call.buffers.of(role)); !downloaded) {
-      return fail(fmt::format("{}: {}", name_of(role), downloaded.error().message));
+  if (array.bytes.empty()) {
+    return array;
+  }
+  const TensorRuns runs = runs_of(layer, call.shape, call.direction, role);
+  std::vector<std::byte> spread(runs.count == 1 ? 0 : static_cast<std::size_t>(runs.span()));
+  std::vector<std::byte>& bytes = runs.count == 1 ? array.bytes : spread;
+  if (auto downloaded = device.download(bytes, *call.buffers.of(role)); !downloaded) {
+    return fail(fmt::format("{}: {}", name_of(role), downloaded.error().message));
+  }
+  if (runs.count > 1) {
+    if (!gaps_hold(runs, spread, kPoison)) {
+      return fail(fmt::format("{}: the kernel wrote into other channels of its tensor", name_of(role)));
     }
+    copy_runs(runs, spread.data(), runs.pitch, array.bytes.data(), runs.run);
   }
   return array;
 }
@@ -238,13 +266,15 @@ Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCal
 Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCall& call,
                                std::span<const std::int64_t> offsets, Role role, std::int64_t piece_bytes) {
   const std::int64_t element = bytes_of(layer.dtype);
-  const std::int64_t elements = element_count(call.shape, role);
+  const TensorRuns runs = runs_of(layer, call.shape, call.direction, role);
+  const std::int64_t elements = runs.span() / element, run = std::max<std::int64_t>(1, runs.run / element);
   const std::int64_t piece = piece_bytes / element;
   HostArray samples = make_array(layer.dtype, {static_cast<std::int64_t>(offsets.size())});
   std::vector<std::byte> bytes;
   std::int64_t loaded = -1;  // the piece that `bytes` holds
   for (std::size_t i = 0; i < offsets.size(); ++i) {
-    const std::int64_t begin = offsets[i] / piece * piece;
+    const std::int64_t offset = offsets[i] / run * (runs.pitch / element) + offsets[i] % run;
+    const std::int64_t begin = offset / piece * piece;
     if (begin != loaded) {
       bytes.resize(static_cast<std::size_t>(std::min(piece, elements - begin) * element));
       auto downloaded = device.download_part(bytes, *call.buffers.of(role), static_cast<std::size_t>(begin * element));
@@ -253,7 +283,7 @@ Result<HostArray> read_samples(Device& device, const Layer& layer, const LayerCa
       }
       loaded = begin;
     }
-    std::copy_n(bytes.begin() + (offsets[i] - begin) * element, element,
+    std::copy_n(bytes.begin() + (offset - begin) * element, element,
                 samples.bytes.begin() + static_cast<std::int64_t>(i) * element);
   }
   return samples;

@@ -60,7 +60,8 @@ struct UploadedInputs {
 };
 
 /// What the direction reads, to the arrays that are given, which must be on the device, large enough and not in use;
-/// where one is null, to a buffer of its own. Errors: sizes or arrays that don't go with the layer, memory.
+/// where one is null, or is channels of a larger tensor, to a buffer of its own. Errors: sizes or arrays that don't go
+/// with the layer, memory.
 [[nodiscard]] Result<UploadedInputs> upload_inputs(Device& device, const Layer& layer, const InputSizes& sizes,
                                                    const LayerInputs& inputs, Direction direction = Direction::kForward,
                                                    const Arrays& given = {});
@@ -92,7 +93,8 @@ struct LayerCall : UploadedInputs {
 /// compute.
 [[nodiscard]] Result<double> time_call(Device& device, LoadedLayer& layer, const LayerCall& call, int repeats);
 
-/// An array that the call writes, in the layer's memory order.
+/// An array that the call writes, in the layer's memory order, without other channels of its tensor. Errors: also where
+/// the call has changed these.
 [[nodiscard]] Result<HostArray> read_output(Device& device, const Layer& layer, const LayerCall& call,
                                             Role role = Role::kY);
 

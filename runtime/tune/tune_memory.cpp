@@ -42,10 +42,10 @@ TuneMemory tune_memory(const Problem& problem, const Shape& shape, std::int64_t 
   std::int64_t host_inputs = 0;
   const Quantities quantities = quantities_of(shape);
   for (const Tensor& tensor : tensors_of(problem.layer, problem.direction, 0)) {
-    const std::int64_t elements = tensor.elements.in(quantities).value_or(kMost);
+    const std::int64_t elements = tensor.span(quantities).value_or(kMost);
     const std::int64_t element = bytes_of(problem.layer.dtype);
     const std::int64_t bytes = elements > kMost / element ? kMost : elements * element;
-    if (given.of(tensor.role) == nullptr) {
+    if (given.of(tensor.role) == nullptr || tensor.runs != Quantity::kOne) {
       std::int64_t& sum = tensor.written ? memory.outputs : memory.inputs;
       sum = add(sum, bytes);
     }

@@ -1,6 +1,6 @@
 // The gradient of the bias: sums of grad_y over all positions, by a kernel that adds slices of them and a function that
 // adds these in their order.
-// Needs `Parameters` with out_channels, channels_last and bias_slices, device/call_sizes.h, device/depth.h
+// Needs `Parameters` with out_channels, y_channels, channels_last and bias_slices, device/call_sizes.h, device/depth.h
 // and device/memory.h; and, above its line, widen() of device/scalar.h or device/element.h.
 #pragma once
 
@@ -19,8 +19,10 @@ constexpr int kBiasReads = 8;  // of a thread, that are added before they go to 
 // Elements of 16 bytes, which threads read at once where grad_y is aligned to them: adjacent channels or positions.
 constexpr int kBiasBytes = static_cast<int>(sizeof(Parameters::Element));
 constexpr int kBiasVector =
-    kBiasBytes == 8 || (Parameters::channels_last && Parameters::out_channels * kBiasBytes % 16 != 0) ? 1
-                                                                                                      : 16 / kBiasBytes;
+    kBiasBytes == 8 || (Parameters::channels_last && (Parameters::out_channels * kBiasBytes % 16 != 0 ||
+                                                      Parameters::y_channels * kBiasBytes % 16 != 0))
+        ? 1
+        : 16 / kBiasBytes;
 constexpr int kBiasLanes = Parameters::channels_last ? kBiasChannels / kBiasVector : 1;  // that share such a place
 constexpr int kBiasTotals = kBiasThreads * (Parameters::channels_last ? kBiasVector : 1);
 
@@ -76,10 +78,10 @@ __device__ __forceinline__ void next_place(BiasPlaces& places, const long long s
 __device__ __forceinline__ const Parameters::Element* at_place(const Parameters::Element* __restrict__ grad_y,
                                                                const BiasPlaces& places, const int vector,
                                                                int channel) {
-  return grad_y + (Parameters::channels_last
-                       ? places.place * Parameters::out_channels + channel
-                       : (places.image * Parameters::out_channels + channel) * (places.in_image * vector) +
-                             places.place * vector);
+  return grad_y +
+         (Parameters::channels_last
+              ? places.place * Parameters::y_channels + channel
+              : (places.image * Parameters::y_channels + channel) * (places.in_image * vector) + places.place * vector);
 }
 
 // A thread's sums of one slice: of a channel, or of vectors.

@@ -105,7 +105,7 @@ constexpr int kRun = P::columns_per_thread * P::stride_w;
 constexpr long long kOutWidth =
     (P::width - 1ll) * P::stride_w +
     (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);  // where the width is known
-constexpr bool kAdjacent = !P::channels_last || P::out_channels == 1;                  // columns are
+constexpr bool kAdjacent = !P::channels_last || P::y_channels == 1;                    // columns are
 constexpr bool kHasRuns = kAdjacent && kUnrolled && P::group_phases_w == P::stride_w && P::width >= 0;
 constexpr int kStored = !kHasRuns || sizeof(Element) == 8                             ? 1
                         : kRun % kVector == 0 && kOutWidth % kVector == 0             ? kVector
@@ -146,7 +146,7 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* 
   const int ix = first_column + column;
   const bool is_inside = (kWholeKBlocks || ci < kGroupIn) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
                          (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;  // else zero
-  const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci)
+  const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + ci)
                                          : x + ((static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix);
   if (kActivatesInput) {
     stage.rows[channel][row][column] = is_inside ? widen(activate_input(*from)) : static_cast<Sum>(0);
@@ -349,7 +349,7 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
       const int x_in = ix + column;
       if (y_in >= 0 && y_in < in_h && x_in >= 0 && x_in < in_w) {
         const Sum value =
-            widen(input_of(x[(static_cast<Offset>(y_in) * in_w + x_in) * (P::channels_last ? P::in_channels : 1)]));
+            widen(input_of(x[(static_cast<Offset>(y_in) * in_w + x_in) * (P::channels_last ? P::x_channels : 1)]));
 #pragma unroll
         for (int channel = 0; channel < P::channels_per_thread; ++channel) {
           if (kWholeTiles || channel < channels) {
@@ -387,7 +387,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
               ((P::width >= 0 && out_w % (P::stride_w * kTileColumns) == 0) || out_column < out_w)) {
             const Sum value = epilogue(acc[channel][row][column], bias_value);
             if (P::channels_last) {
-              y[(static_cast<Offset>(out_row) * out_w + out_column) * P::out_channels + co + channel] = narrow(value);
+              y[(static_cast<Offset>(out_row) * out_w + out_column) * P::y_channels + co + channel] = narrow(value);
             } else {
               y[(static_cast<Offset>(co + channel) * out_d * out_h + out_row) * out_w + out_column] = narrow(value);
             }
@@ -473,13 +473,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(in_h) * in_w * in_d;
   const long long out_pixels = static_cast<long long>(out_h) * out_w * out_d;
-  const long long image_channel = static_cast<long long>(image) * P::in_channels;
+  const long long image_channel = static_cast<long long>(image) * P::x_channels;
   const Element* x_group = x + (P::channels_last ? image_channel * in_pixels + group * kGroupIn
                                                  : (image_channel + group * kGroupIn) * in_pixels);
   const Element* weight_group =
       weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps * P::kernel_d);
-  Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels +
-                     static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
+  Element* y_image = y + static_cast<long long>(image) * P::y_channels * out_pixels +
+                     static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::y_channels : 1);
 
   Accumulators acc[P::group_phases_h][P::group_phases_w] = {};
   Stage* stages = static_cast<Stage*>(shared_memory());
@@ -490,7 +490,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const int iz = reach / P::stride_d;  // the plane that the depth tap reads, if there is one
     if (reach >= 0 && reach % P::stride_d == 0 && iz < in_d) {
       const Element* x_plane =
-          x_group + static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1);
+          x_group + static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::x_channels : 1);
       if (P::staged && P::asynchronous) {
         if (P::kernel_d > 1) {
           __syncthreads();  // all threads have read the depth tap before

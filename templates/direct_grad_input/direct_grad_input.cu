@@ -77,7 +77,7 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* 
   if ((kWholeKBlocks || co < kGroupOut) && (P::padding_h == 0 || oy >= 0) && oy < out_h &&
       (P::padding_w == 0 || ox >= 0) && ox < out_w) {
     if (P::channels_last) {
-      value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::out_channels + co]);
+      value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::y_channels + co]);
     } else {
       value = widen(grad_y[(static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox]);
     }
@@ -136,7 +136,7 @@ __device__ __forceinline__ void multiply_add_unstaged(Accumulators& acc, const E
       const int x_out = ox + column * P::stride_w;
       if (y_out >= 0 && y_out < out_h && x_out >= 0 && x_out < out_w) {
         const Sum value =
-            widen(grad_y[(static_cast<Offset>(y_out) * out_w + x_out) * (P::channels_last ? P::out_channels : 1)]);
+            widen(grad_y[(static_cast<Offset>(y_out) * out_w + x_out) * (P::channels_last ? P::y_channels : 1)]);
 #pragma unroll
         for (int channel = 0; channel < P::channels_per_thread; ++channel) {
           if (kWholeTiles || channel < channels) {
@@ -169,7 +169,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
               ((P::width >= 0 && in_w % kTileColumns == 0) || in_column < in_w)) {
             const Element value = narrow(acc[channel][row][column]);
             if (P::channels_last) {
-              grad_x[(static_cast<Offset>(in_row) * in_w + in_column) * P::in_channels + ci + channel] = value;
+              grad_x[(static_cast<Offset>(in_row) * in_w + in_column) * P::x_channels + ci + channel] = value;
             } else {
               grad_x[(static_cast<Offset>(ci + channel) * in_d * in_h + in_row) * in_w + in_column] = value;
             }
@@ -217,13 +217,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(in_h) * in_w * in_d;
   const long long out_pixels = static_cast<long long>(out_h) * out_w * out_d;
-  const long long image_channel = static_cast<long long>(image) * P::out_channels;
+  const long long image_channel = static_cast<long long>(image) * P::y_channels;
   const Element* y_group = grad_y + (P::channels_last ? image_channel * out_pixels + group * kGroupOut
                                                       : (image_channel + group * kGroupOut) * out_pixels);
   const Element* weight_group =
       weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps * P::kernel_d);
-  Element* x_image = grad_x + static_cast<long long>(image) * P::in_channels * in_pixels +
-                     static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1);
+  Element* x_image = grad_x + static_cast<long long>(image) * P::x_channels * in_pixels +
+                     static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::x_channels : 1);
 
   Accumulators acc = {};
   Stage& stage = *static_cast<Stage*>(shared_memory());
@@ -231,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
     if (oz >= 0 && oz < out_d) {
       const Element* y_plane =
-          y_group + static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
+          y_group + static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::y_channels : 1);
       for (int first_out = 0; first_out < kGroupOut; first_out += P::block_k) {
         if (P::staged) {
           __syncthreads();  // all threads have read the k-block before

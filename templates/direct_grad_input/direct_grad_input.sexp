@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "0e1534f77a9e09b0abd83e2bcfefb452b05548ac61ca61e56b37597adbf6e7d7")
+  (digest "833eb73c1cfc2e079fa8c73f50cddebf8f4714a175a09b92833078de4b20ec9d")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -18,6 +18,8 @@
   (parameter int in_channels 64)
   (parameter int out_channels 3)
   (parameter int groups 1)
+  (parameter int x_channels 64)
+  (parameter int y_channels 3)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
   (parameter int depth 1)
@@ -239,7 +241,7 @@
       (then
         (if @13 P::channels_last
           (then
-            (do @14 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::out_channels) co))))))
+            (do @14 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::y_channels) co))))))
           (else
             (do @16 (= value (call widen (at grad_y (+ (* (+ (* (* (static_cast Offset co) out_d) out_h) oy) out_w) ox)))))))))
     (do @19 (= (at (at (at (. stage rows) channel) row) column) value)))
@@ -335,7 +337,7 @@
         (declare @8 (const int) x_out (+ ox (* column P::stride_w)))
         (if @9 (&& (&& (&& (>= y_out 0) (< y_out out_h)) (>= x_out 0)) (< x_out out_w))
           (then
-            (declare @10 (const Sum) value (call widen (at grad_y (* (+ (* (static_cast Offset y_out) out_w) x_out) (? P::channels_last P::out_channels 1)))))
+            (declare @10 (const Sum) value (call widen (at grad_y (* (+ (* (static_cast Offset y_out) out_w) x_out) (? P::channels_last P::y_channels 1)))))
             (for @13 (pragma "unroll") (declare @13 int channel 0) (< channel P::channels_per_thread) (++ channel)
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
@@ -365,7 +367,7 @@
                   (declare @13 (const Element) value (call narrow (at (at (at acc channel) row) column)))
                   (if @14 P::channels_last
                     (then
-                      (do @15 (= (at grad_x (+ (+ (* (+ (* (static_cast Offset in_row) in_w) in_column) P::in_channels) ci) channel)) value)))
+                      (do @15 (= (at grad_x (+ (+ (* (+ (* (static_cast Offset in_row) in_w) in_column) P::x_channels) ci) channel)) value)))
                     (else
                       (do @17 (= (at grad_x (+ (* (+ (* (* (static_cast Offset (+ ci channel)) in_d) in_h) in_row) in_w) in_column)) value))))))))))))
   (section @183 "Kernel")
@@ -410,10 +412,10 @@
     (comment @32 "Bases are 64-bit; every offset from them fits its type.")
     (declare @33 (const "long long") in_pixels (* (* (static_cast "long long" in_h) in_w) in_d))
     (declare @34 (const "long long") out_pixels (* (* (static_cast "long long" out_h) out_w) out_d))
-    (declare @35 (const "long long") image_channel (* (static_cast "long long" image) P::out_channels))
+    (declare @35 (const "long long") image_channel (* (static_cast "long long" image) P::y_channels))
     (declare @36 (pointer (const Element)) y_group (+ grad_y (? P::channels_last (+ (* image_channel out_pixels) (* group kGroupOut)) (* (+ image_channel (* group kGroupOut)) out_pixels))))
     (declare @38 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps) P::kernel_d))))
-    (declare @40 (pointer Element) x_image (+ (+ grad_x (* (* (static_cast "long long" image) P::in_channels) in_pixels)) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
+    (declare @40 (pointer Element) x_image (+ (+ grad_x (* (* (static_cast "long long" image) P::x_channels) in_pixels)) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::x_channels 1))))
     (blank @40)
     (declare @43 Accumulators acc (init))
     (declare @44 (reference Stage) stage (* (static_cast (pointer Stage) (call shared_memory))))
@@ -421,7 +423,7 @@
       (declare @46 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
       (if @47 (&& (>= oz 0) (< oz out_d))
         (then
-          (declare @48 (pointer (const Element)) y_plane (+ y_group (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
+          (declare @48 (pointer (const Element)) y_plane (+ y_group (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1))))
           (for @50 plain (declare @50 int first_out 0) (< first_out kGroupOut) (+= first_out P::block_k)
             (if @51 P::staged
               (then

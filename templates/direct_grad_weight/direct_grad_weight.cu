@@ -93,7 +93,7 @@ __device__ __forceinline__ void stage_input(Shared& shared, const Element* __res
     Sum value = 0;
     if ((kWholeIn || ci < kGroupIn) && iy < in_h && ix < in_w) {
       if (P::channels_last) {
-        value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::in_channels + ci]);
+        value = widen(x[(static_cast<Offset>(iy) * in_w + ix) * P::x_channels + ci]);
       } else {
         value = widen(x[(static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix]);
       }
@@ -118,7 +118,7 @@ __device__ __forceinline__ void stage_window(Shared& shared, const Element* __re
     if ((kWholeOut || co < kGroupOut) && (P::padding_h == 0 || oy >= 0) && oy < out_h &&
         (P::padding_w == 0 || ox >= 0) && ox < out_w) {
       if (P::channels_last) {
-        value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::out_channels + co]);
+        value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::y_channels + co]);
       } else {
         value = widen(grad_y[(static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox]);
       }
@@ -271,13 +271,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
     if (oz >= 0 && oz < out_d) {
       const Element* x_group = x +
-                               (P::channels_last ? image * P::in_channels * in_pixels + group * kGroupIn
-                                                 : (image * P::in_channels + group * kGroupIn) * in_pixels) +
-                               static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1);
+                               (P::channels_last ? image * P::x_channels * in_pixels + group * kGroupIn
+                                                 : (image * P::x_channels + group * kGroupIn) * in_pixels) +
+                               static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::x_channels : 1);
       const Element* y_group = grad_y +
-                               (P::channels_last ? image * P::out_channels * out_pixels + group * kGroupOut
-                                                 : (image * P::out_channels + group * kGroupOut) * out_pixels) +
-                               static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
+                               (P::channels_last ? image * P::y_channels * out_pixels + group * kGroupOut
+                                                 : (image * P::y_channels + group * kGroupOut) * out_pixels) +
+                               static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::y_channels : 1);
       __syncthreads();  // all threads have read the tile before
       stage_input(shared, x_group, in_tile * kTileIn, tile_y * P::tile_rows, tile_x * P::tile_columns, in_d, in_h,
                   in_w);

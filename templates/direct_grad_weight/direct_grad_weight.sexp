@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "8104ba1054e1b25295c68eeda6f288a1b658f6888a90d18b9d6defc2912c5b22")
+  (digest "880035df826728c44abb114ea3161a683404503f0ad45da5b7ba0532b854b16b")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -18,6 +18,8 @@
   (parameter int in_channels 64)
   (parameter int out_channels 3)
   (parameter int groups 1)
+  (parameter int x_channels 64)
+  (parameter int y_channels 3)
   (parameter bool has_bias true)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -255,7 +257,7 @@
         (then
           (if @12 P::channels_last
             (then
-              (do @13 (= value (call widen (at x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci))))))
+              (do @13 (= value (call widen (at x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) ci))))))
             (else
               (do @15 (= value (call widen (at x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix)))))))))
       (do @18 (= (at (at (. shared x) channel) pixel) value))))
@@ -282,7 +284,7 @@
         (then
           (if @13 P::channels_last
             (then
-              (do @14 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::out_channels) co))))))
+              (do @14 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::y_channels) co))))))
             (else
               (do @16 (= value (call widen (at grad_y (+ (* (+ (* (* (static_cast Offset co) out_d) out_h) oy) out_w) ox)))))))))
       (do @19 (= (at (at (. shared grad_y) channel) pixel) value))))
@@ -367,10 +369,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -384,7 +386,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -394,7 +396,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -409,7 +411,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -423,15 +425,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -449,7 +451,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -470,7 +472,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -518,7 +520,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)
@@ -602,8 +604,8 @@
       (declare @46 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
       (if @47 (&& (>= oz 0) (< oz out_d))
         (then
-          (declare @48 (pointer (const Element)) x_group (+ (+ x (? P::channels_last (+ (* (* image P::in_channels) in_pixels) (* group kGroupIn)) (* (+ (* image P::in_channels) (* group kGroupIn)) in_pixels))) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
-          (declare @52 (pointer (const Element)) y_group (+ (+ grad_y (? P::channels_last (+ (* (* image P::out_channels) out_pixels) (* group kGroupOut)) (* (+ (* image P::out_channels) (* group kGroupOut)) out_pixels))) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
+          (declare @48 (pointer (const Element)) x_group (+ (+ x (? P::channels_last (+ (* (* image P::x_channels) in_pixels) (* group kGroupIn)) (* (+ (* image P::x_channels) (* group kGroupIn)) in_pixels))) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::x_channels 1))))
+          (declare @52 (pointer (const Element)) y_group (+ (+ grad_y (? P::channels_last (+ (* (* image P::y_channels) out_pixels) (* group kGroupOut)) (* (+ (* image P::y_channels) (* group kGroupOut)) out_pixels))) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1))))
           (do @56 (call __syncthreads)
             (trail "all threads have read the tile before"))
           (do @57 (call stage_input shared x_group (* in_tile kTileIn) (* tile_y P::tile_rows) (* tile_x P::tile_columns) in_d in_h in_w))

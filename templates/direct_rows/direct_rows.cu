@@ -52,7 +52,8 @@ constexpr long long kWeightOffset = (kInputs * kPlane + 3) / 4 * 4;  // whole ve
 // A warp's outputs go through shared memory as runs that are adjacent in memory. NCHW: the columns of a channel, of one
 // channel of each lane at a time. Channels last: the channels of a pixel, or of all pixels where the tile has all.
 constexpr int kWarpPixels = kWarpColumns * P::stride_w;
-constexpr bool kJoined = P::channels_last && kTileChannels == P::out_channels && P::warps_c == 1;
+constexpr bool kJoined =
+    P::channels_last && kTileChannels == P::out_channels && P::y_channels == P::out_channels && P::warps_c == 1;
 constexpr int kRuns = P::channels_last ? (kJoined ? 1 : kWarpPixels) : P::lanes_c;
 constexpr int kRunLength = P::channels_last ? (kJoined ? kWarpPixels * P::out_channels : kWarpChannels) : kWarpPixels;
 constexpr int kRunLanes = kRunLength / kVector > 16  ? 32
@@ -67,7 +68,7 @@ constexpr int kRunSums = ceil_div(kRunLength + kVector - 1, kVector) * kVector;
 constexpr long long kOutWidth =
     (P::width - 1ll) * P::stride_w +
     (P::dilation_w * (P::kernel_w - 1) + P::output_padding_w + 1 - 2 * P::padding_w);  // where the width is known
-constexpr bool kWholePixels = P::out_channels % kVector == 0;
+constexpr bool kWholePixels = P::out_channels % kVector == 0 && P::y_channels % kVector == 0;
 constexpr bool kWholeRows = P::width >= 0 && kOutWidth * (P::channels_last ? P::out_channels : 1) % kVector == 0;
 constexpr bool kSkewed = kRunLength % kVector != 0 ||
                          (P::channels_last ? !kWholePixels && !(kJoined && kWholeRows) : !kWholeRows) ||
@@ -82,8 +83,8 @@ constexpr long long kSharedBytes =
     static_cast<long long>(sizeof(Sum)) * (kExchangeOffset + static_cast<long long>(kWarps) * kBuffers * kExchanged);
 constexpr int kStoreAlignment = P::vector > 0 ? P::vector * sizeof(Element) : kSkewed ? 0 : 16;  // in bytes
 // Whether a thread reads 16 bytes of a pixel's channels at once, 16-bit elements.
-constexpr bool kPixelVectors =
-    P::element_kind != 0 && P::channels_last && kInputs % kVector == 0 && P::in_channels % kVector == 0;
+constexpr bool kPixelVectors = P::element_kind != 0 && P::channels_last && kInputs % kVector == 0 &&
+                               P::in_channels % kVector == 0 && P::x_channels % kVector == 0;
 static_assert(!kOwnInputs || (kPixelVectors && kGroupIn == 1 && P::channels_per_thread == kVector),
               "own inputs are a vector of a pixel");
 // A vector's channels lie so many planes apart: adjacent vectors are adjacent planes, in different banks.
@@ -162,7 +163,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
       uint4 elements = make_uint4(0, 0, 0, 0);
       if ((kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
           (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
-        elements = load_constant_16(x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel));
+        elements = load_constant_16(x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + channel));
         if (kActivatesInput) {
           elements = activate_words(elements);
         }
@@ -187,7 +188,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
       const int ix = first_column + column;
       const bool is_inside = (kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
                              (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
-      const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + channel)
+      const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + channel)
                                              : x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix);
       if (kActivatesInput && (is_copied || !P::asynchronous)) {
         Sum& value = planes[channel * static_cast<int>(kPlane) + row * kPitch + column];
@@ -268,7 +269,7 @@ struct Place {
 __device__ __forceinline__ Element* run_start(Element* __restrict__ y, const Place& place, int run, const int out_h,
                                               const int out_w) {
   if (P::channels_last) {
-    return y + ((static_cast<Offset>(place.row) * out_w + place.column + run) * P::out_channels + place.channel);
+    return y + ((static_cast<Offset>(place.row) * out_w + place.column + run) * P::y_channels + place.channel);
   }
   return y + ((static_cast<Offset>(place.channel + run * P::channels_per_thread) * out_h + place.row) * out_w +
               place.column);
@@ -373,14 +374,14 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[P::stride
   const int co = place.channel + lane_c * P::channels_per_thread;
   if (kWholeTiles || co < place.channel_end) {
     const int first = place.column + lane_x * (kLaneColumns * P::stride_w);
-    Element* pixels = y + ((static_cast<Offset>(place.row) * out_w + first) * P::out_channels + co);
+    Element* pixels = y + ((static_cast<Offset>(place.row) * out_w + first) * P::y_channels + co);
 #pragma unroll
     for (int column = 0; column < P::columns_per_thread; ++column) {
 #pragma unroll
       for (int phase = 0; phase < P::stride_w; ++phase) {
         const int offset = column * (kColumnStep * P::stride_w) + phase;
         if (first + offset < out_w) {
-          Element* to = pixels + offset * P::out_channels;
+          Element* to = pixels + offset * P::y_channels;
           Sum values[P::channels_per_thread];
 #pragma unroll
           for (int channel = 0; channel < P::channels_per_thread; ++channel) {
@@ -427,7 +428,7 @@ __device__ __forceinline__ void store_exchanged(const Accumulators (&acc)[P::str
           const int run = pixel + offset;
           const int at = kJoined ? offset * P::out_channels
                          : P::channels_last
-                             ? run * kRunSums + (kSkewed ? (skew + run * (P::out_channels % kVector)) % kVector : 0)
+                             ? run * kRunSums + (kSkewed ? (skew + run * (P::y_channels % kVector)) % kVector : 0)
                              : offset;
           to[at] = epilogue(acc[phase][channel][column], bias_value);
         }
@@ -470,12 +471,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(in_h) * in_w;
   const long long out_pixels = static_cast<long long>(out_h) * out_w;
-  const long long image_channel = static_cast<long long>(image) * P::in_channels;
+  const long long image_channel = static_cast<long long>(image) * P::x_channels;
   const Element* x_group = x + (P::channels_last ? image_channel * in_pixels + group * kGroupIn
                                                  : (image_channel + group * kGroupIn) * in_pixels);
   const Element* weight_group =
       weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
-  Element* y_image = y + static_cast<long long>(image) * P::out_channels * out_pixels;
+  Element* y_image = y + static_cast<long long>(image) * P::y_channels * out_pixels;
 
   Sum* shared = static_cast<Sum*>(shared_memory());
   Sum* weights = shared + kWeightOffset;

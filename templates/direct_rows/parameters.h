@@ -18,6 +18,8 @@ struct Parameters {
   static constexpr int in_channels = 32;
   static constexpr int out_channels = 64;
   static constexpr int groups = 4;
+  static constexpr int x_channels = 32;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 64;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;         // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)

@@ -21,8 +21,8 @@ static_assert(P::input_stride_h * P::input_stride_w == 1 || P::stride_h * P::str
               "a gradient of the input has one phase");
 constexpr int kRowBlocks = P::input_stride_h * P::input_stride_w == 1 ? 1 : P::kernel_h;
 constexpr int kKBlocks = ceil_div(P::in_channels, P::block_k) * kRowBlocks;
-constexpr int kInChannels = P::groups * P::in_channels;  // of a pixel
-constexpr int kOutChannels = P::groups * P::out_channels;
+constexpr int kInChannels = P::x_channels;  // of a pixel
+constexpr int kOutChannels = P::y_channels;
 
 // Phases and taps of a block.
 constexpr int kTaps = P::kernel_h * P::kernel_w;  // of all blocks

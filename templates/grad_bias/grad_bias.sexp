@@ -1,5 +1,5 @@
 (program grad_bias
-  (digest "4c805c5474957d848a0276d4b2be6c7f2ef66a3596cf5f1101e8dd7589f3de69")
+  (digest "f253a19fc208fefc00cbdad2a1c91d92953b2b5e4e0f3dc3921d7349e62bbfd2")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -16,6 +16,7 @@
   (parameter int dilation_h 1)
   (parameter int dilation_w 1)
   (parameter int out_channels 3)
+  (parameter int y_channels 3)
   (parameter bool channels_last false)
   (parameter int depth 1)
   (parameter int height 32)
@@ -143,10 +144,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -160,7 +161,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -170,7 +171,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -185,7 +186,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -199,15 +200,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -225,7 +226,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -246,7 +247,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -294,7 +295,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -20,6 +20,7 @@ struct Parameters {
   static constexpr int dilation_h = 1;
   static constexpr int dilation_w = 1;
   static constexpr int out_channels = 3;
+  static constexpr int y_channels = 3;          // of the tensor in which grad_y lies
   static constexpr bool channels_last = false;  // grad_y is NHWC
 
   // Planes, rows and columns of the input; -1: an argument of the kernels.

@@ -31,17 +31,17 @@ constexpr int kOutside = -1;  // in place of where a row begins
 
 // ---- Copies ----
 
-// Asks for the rows of a tile, a row by each producer that has one.{with first_column:  `first_column` is that of the window's first
-// word.}
+// Asks for the rows of a tile, a row by each producer that has one.{with first_column:  `first_column` is that of the
+// window's first word.}
 __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& x_map, const TensorMap& grad_y_map,
                                           unsigned long long* barrier, const Origin& origin, const Tile& tile,
                                           int first_column, int thread, const int batch) {
   if constexpr (kByImages) {
     if (thread < kImages) {
       const int image = tile.image + thread;  // after the last one copies bring zeros
-      tensor_load_2d(slot + thread * kInputCopyPitch, x_map, barrier, 0, image * P::in_channels + origin.in);
+      tensor_load_2d(slot + thread * kInputCopyPitch, x_map, barrier, 0, image * P::x_channels + origin.in);
       tensor_load_2d(slot + (kWindowRowsOffset + thread * kWindowCopyPitch), grad_y_map, barrier, -kCopyElements,
-                     image * P::out_channels + origin.out);
+                     image * P::y_channels + origin.out);
     }
     return;
   }
@@ -58,7 +58,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& 
       const int first = element + channel * (P::height * P::width);
       tensor_load_2d(slot + (row * kInputPeriod + channel) * kInputCopyPitch, x_map, barrier,
                      first - first % kCopyElements,
-                     (exists ? image : 0) * (P::in_channels / kInputPeriod) + origin.in / kInputPeriod);
+                     (exists ? image : 0) * (P::x_channels / kInputPeriod) + origin.in / kInputPeriod);
     }
   } else if (row < kRowsOfSlot) {
     const int own = row - kInputRows;
@@ -73,7 +73,7 @@ __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& 
       const int first = element + channel * (kOutHeight * kOutWidth);
       tensor_load_2d(slot + (kWindowRowsOffset + (own * kWindowPeriod + channel) * kWindowCopyPitch), grad_y_map,
                      barrier, first - floor_mod(first, kCopyElements),
-                     (exists ? image : 0) * (P::out_channels / kWindowPeriod) + origin.out / kWindowPeriod);
+                     (exists ? image : 0) * (P::y_channels / kWindowPeriod) + origin.out / kWindowPeriod);
     }
   }
 }

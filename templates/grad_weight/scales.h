@@ -26,8 +26,9 @@ constexpr int kScanTiles = kScanTilesIn + ceil_div(P::out_channels, kScanChannel
 constexpr int kScannedChannels = P::in_channels + P::out_channels;
 
 // The largest finite magnitudes that a thread finds in its part of a slice.
-__device__ __forceinline__ float4 scan_slice(const Element* __restrict__ from, const int channels, int tile, int slice,
-                                             const int batch, const long long plane, int thread) {
+__device__ __forceinline__ float4 scan_slice(const Element* __restrict__ from, const int channels,
+                                             const int all_channels, int tile, int slice, const int batch,
+                                             const long long plane, int thread) {
   float4 most = make_float4(0, 0, 0, 0);
   if (P::channels_last) {
     const int channel = tile * kScanChannels + thread % kScanLanes * 4;
@@ -40,7 +41,7 @@ __device__ __forceinline__ float4 scan_slice(const Element* __restrict__ from, c
         for (int i = 0; i < kScanReads; ++i) {
           read[i] = make_uint4(0, 0, 0, 0);
           if (first + i * kScanRows < end) {
-            read[i] = load_constant_16(from + (first + i * kScanRows) * channels + channel);
+            read[i] = load_constant_16(from + (first + i * kScanRows) * all_channels + channel);
           }
         }
 #pragma unroll
@@ -60,7 +61,7 @@ __device__ __forceinline__ float4 scan_slice(const Element* __restrict__ from, c
          piece += kScanRows) {
       const long long image = piece / pieces;
       const long long position = piece % pieces * kPiece + thread % kScanLanes;
-      const Element* next = from + (image * channels + tile) * plane + position;
+      const Element* next = from + (image * all_channels + tile) * plane + position;
       float read[kScanReads];
 #pragma unroll
       for (int i = 0; i < kScanReads; ++i) {
@@ -88,8 +89,9 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
   const bool is_input = tile < kScanTilesIn;
   const float4 most =
       is_input
-          ? scan_slice(x, P::in_channels, tile, slice, batch, static_cast<long long>(in_h) * in_w * in_d, thread)
-          : scan_slice(grad_y, P::out_channels, tile - kScanTilesIn, slice, batch,
+          ? scan_slice(x, P::in_channels, P::x_channels, tile, slice, batch, static_cast<long long>(in_h) * in_w * in_d,
+                       thread)
+          : scan_slice(grad_y, P::out_channels, P::y_channels, tile - kScanTilesIn, slice, batch,
                        static_cast<long long>(output_rows(in_h)) * output_columns(in_w) * output_depth(in_d), thread);
   // Those of a channel: in NCHW first of a warp.
   float* found = static_cast<float*>(shared_memory());

@@ -60,8 +60,8 @@ __device__ __forceinline__ void load_input(Words& words, const Source& source, c
   const bool is_inside = pixel < (P::flat ? P::tile_rows * kInputPitch : kInputPixels) && image < batch &&
                          (kHaloH == 0 || iy < in_h) && ix < in_w;
   const long long plane = static_cast<long long>(in_h) * in_w;
-  const Element* from = source.x + static_cast<long long>(image) * P::in_channels * plane;
-  from += P::channels_last ? (static_cast<long long>(iy) * in_w + ix) * P::in_channels + unit * kVector
+  const Element* from = source.x + static_cast<long long>(image) * P::x_channels * plane;
+  from += P::channels_last ? (static_cast<long long>(iy) * in_w + ix) * P::x_channels + unit * kVector
                            : unit * kVector * plane + static_cast<long long>(iy) * in_w + ix;
 #pragma unroll
   for (int i = 0; i < kInputBatch; ++i) {
@@ -86,8 +86,8 @@ __device__ __forceinline__ void load_window(Words& words, const Source& source, 
   const int ox = column * P::stride_w + plane_index % kPlanesW * P::dilation_w + source.origin_w;
   const bool is_inside = pixel < kWindowPixels && image < batch && oy >= 0 && oy < out_h && ox >= 0 && ox < out_w;
   const long long plane = static_cast<long long>(out_h) * out_w;
-  const Element* from = source.grad_y + static_cast<long long>(image) * P::out_channels * plane;
-  from += P::channels_last ? (static_cast<long long>(oy) * out_w + ox) * P::out_channels + unit * kVector
+  const Element* from = source.grad_y + static_cast<long long>(image) * P::y_channels * plane;
+  from += P::channels_last ? (static_cast<long long>(oy) * out_w + ox) * P::y_channels + unit * kVector
                            : unit * kVector * plane + static_cast<long long>(oy) * out_w + ox;
 #pragma unroll
   for (int i = 0; i < kWindowBatch; ++i) {

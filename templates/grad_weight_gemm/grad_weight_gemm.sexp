@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "433be3f794e52cab73fae3da9104bcbc1578bec68a4577443514a1f09922bedd")
+  (digest "ec7733712a71000d2655f332af7efe037472977b39d6f3743d1a350f88bb2c4f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 128)
   (parameter int out_channels 64)
   (parameter int groups 1)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -634,46 +636,47 @@
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
     (argument (const int) channels)
+    (argument (const int) all_channels)
     (argument int tile)
     (argument int slice)
     (argument (const int) batch)
     (argument (const "long long") plane)
     (argument int thread)
-    (declare @2 float4 most (call make_float4 0 0 0 0))
-    (if @3 P::channels_last
+    (declare @3 float4 most (call make_float4 0 0 0 0))
+    (if @4 P::channels_last
       (then
-        (declare @4 (const int) channel (+ (* tile kScanChannels) (* (% thread kScanLanes) 4)))
-        (declare @5 (const "long long") end (/ (* (* batch plane) (+ slice 1)) P::scan_slices))
-        (if @6 (< channel channels)
+        (declare @5 (const int) channel (+ (* tile kScanChannels) (* (% thread kScanLanes) 4)))
+        (declare @6 (const "long long") end (/ (* (* batch plane) (+ slice 1)) P::scan_slices))
+        (if @7 (< channel channels)
           (then
-            (for @7 plain (declare @7 "long long" first (+ (/ (* (* batch plane) slice) P::scan_slices) (/ thread kScanLanes))) (< first end) (+= first (* kScanReads kScanRows))
-              (declare @9 (array uint4 kScanReads) read)
-              (for @11 (pragma "unroll") (declare @11 int i 0) (< i kScanReads) (++ i)
-                (do @12 (= (at read i) (call make_uint4 0 0 0 0)))
-                (if @13 (< (+ first (* i kScanRows)) end)
+            (for @8 plain (declare @8 "long long" first (+ (/ (* (* batch plane) slice) P::scan_slices) (/ thread kScanLanes))) (< first end) (+= first (* kScanReads kScanRows))
+              (declare @10 (array uint4 kScanReads) read)
+              (for @12 (pragma "unroll") (declare @12 int i 0) (< i kScanReads) (++ i)
+                (do @13 (= (at read i) (call make_uint4 0 0 0 0)))
+                (if @14 (< (+ first (* i kScanRows)) end)
                   (then
-                    (do @14 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) channels)) channel)))))))
-              (for @18 (pragma "unroll") (declare @18 int i 0) (< i kScanReads) (++ i)
-                (do @19 (= (. most x) (call larger_finite (. most x) (call __uint_as_float (. (at read i) x)))))
-                (do @20 (= (. most y) (call larger_finite (. most y) (call __uint_as_float (. (at read i) y)))))
-                (do @21 (= (. most z) (call larger_finite (. most z) (call __uint_as_float (. (at read i) z)))))
-                (do @22 (= (. most w) (call larger_finite (. most w) (call __uint_as_float (. (at read i) w))))))))))
+                    (do @15 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) all_channels)) channel)))))))
+              (for @19 (pragma "unroll") (declare @19 int i 0) (< i kScanReads) (++ i)
+                (do @20 (= (. most x) (call larger_finite (. most x) (call __uint_as_float (. (at read i) x)))))
+                (do @21 (= (. most y) (call larger_finite (. most y) (call __uint_as_float (. (at read i) y)))))
+                (do @22 (= (. most z) (call larger_finite (. most z) (call __uint_as_float (. (at read i) z)))))
+                (do @23 (= (. most w) (call larger_finite (. most w) (call __uint_as_float (. (at read i) w))))))))))
       (else
-        (declare_constexpr @27 int kPiece (* kScanReads kScanLanes))
-        (declare @28 (const "long long") pieces (/ (+ plane (- kPiece 1)) kPiece)
+        (declare_constexpr @28 int kPiece (* kScanReads kScanLanes))
+        (declare @29 (const "long long") pieces (/ (+ plane (- kPiece 1)) kPiece)
           (trail "of an image"))
-        (declare @29 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::scan_slices))
-        (for @30 plain (declare @30 "long long" piece (+ (/ (* (* batch pieces) slice) P::scan_slices) (/ thread kScanLanes))) (< piece end) (+= piece kScanRows)
-          (declare @32 (const "long long") image (/ piece pieces))
-          (declare @33 (const "long long") position (+ (* (% piece pieces) kPiece) (% thread kScanLanes)))
-          (declare @34 (pointer (const Element)) next (+ (+ from (* (+ (* image channels) tile) plane)) position))
-          (declare @35 (array float kScanReads) read)
-          (for @37 (pragma "unroll") (declare @37 int i 0) (< i kScanReads) (++ i)
-            (do @38 (= (at read i) (? (< (+ position (* i kScanLanes)) plane) (at next (* i kScanLanes)) 0))))
-          (for @41 (pragma "unroll") (declare @41 int i 0) (< i kScanReads) (++ i)
-            (do @42 (= (. most x) (call larger_finite (. most x) (at read i))))))))
-    (return @46 most))
-  (function @79 kernel void scan_channels
+        (declare @30 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::scan_slices))
+        (for @31 plain (declare @31 "long long" piece (+ (/ (* (* batch pieces) slice) P::scan_slices) (/ thread kScanLanes))) (< piece end) (+= piece kScanRows)
+          (declare @33 (const "long long") image (/ piece pieces))
+          (declare @34 (const "long long") position (+ (* (% piece pieces) kPiece) (% thread kScanLanes)))
+          (declare @35 (pointer (const Element)) next (+ (+ from (* (+ (* image all_channels) tile) plane)) position))
+          (declare @36 (array float kScanReads) read)
+          (for @38 (pragma "unroll") (declare @38 int i 0) (< i kScanReads) (++ i)
+            (do @39 (= (at read i) (? (< (+ position (* i kScanLanes)) plane) (at next (* i kScanLanes)) 0))))
+          (for @42 (pragma "unroll") (declare @42 int i 0) (< i kScanReads) (++ i)
+            (do @43 (= (. most x) (call larger_finite (. most x) (at read i))))))))
+    (return @47 most))
+  (function @80 kernel void scan_channels
     (comment "(slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.")
     (launch_bounds kScanThreads)
     (argument (restrict (pointer (const Element))) x)
@@ -690,42 +693,42 @@
     (declare @7 (const int) slice (/ (. blockIdx x) kScanTiles))
     (declare @8 (const int) tile (% (. blockIdx x) kScanTiles))
     (declare @9 (const bool) is_input (< tile kScanTilesIn))
-    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
-    (comment @15 "Those of a channel: in NCHW first of a warp.")
-    (declare @16 (pointer float) found (static_cast (pointer float) (call shared_memory)))
-    (declare @17 (pointer float) to (+ (+ maxima (* slice kScannedChannels)) (? is_input 0 P::in_channels)))
-    (declare @18 (const int) channels (? is_input P::in_channels P::out_channels))
-    (declare @19 (const int) first (* (? is_input tile (- tile kScanTilesIn)) kScanChannels))
-    (if @20 P::channels_last
+    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels P::x_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels P::y_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
+    (comment @16 "Those of a channel: in NCHW first of a warp.")
+    (declare @17 (pointer float) found (static_cast (pointer float) (call shared_memory)))
+    (declare @18 (pointer float) to (+ (+ maxima (* slice kScannedChannels)) (? is_input 0 P::in_channels)))
+    (declare @19 (const int) channels (? is_input P::in_channels P::out_channels))
+    (declare @20 (const int) first (* (? is_input tile (- tile kScanTilesIn)) kScanChannels))
+    (if @21 P::channels_last
       (then
-        (declare @21 (pointer float) own (+ (+ found (* (/ thread kScanLanes) kScanChannels)) (* (% thread kScanLanes) 4)))
-        (do @22 (= (at own 0) (. most x)))
-        (do @23 (= (at own 1) (. most y)))
-        (do @24 (= (at own 2) (. most z)))
-        (do @25 (= (at own 3) (. most w)))
-        (do @26 (call __syncthreads))
-        (if @27 (&& (< thread kScanChannels) (< (+ first thread) channels))
+        (declare @22 (pointer float) own (+ (+ found (* (/ thread kScanLanes) kScanChannels)) (* (% thread kScanLanes) 4)))
+        (do @23 (= (at own 0) (. most x)))
+        (do @24 (= (at own 1) (. most y)))
+        (do @25 (= (at own 2) (. most z)))
+        (do @26 (= (at own 3) (. most w)))
+        (do @27 (call __syncthreads))
+        (if @28 (&& (< thread kScanChannels) (< (+ first thread) channels))
           (then
-            (declare @28 float largest 0)
-            (for @30 (pragma "unroll 8") (declare @30 int row 0) (< row kScanRows) (++ row)
-              (do @31 (= largest (call fmaxf largest (at found (+ (* row kScanChannels) thread))))))
-            (do @33 (= (at to (+ first thread)) largest)))))
+            (declare @29 float largest 0)
+            (for @31 (pragma "unroll 8") (declare @31 int row 0) (< row kScanRows) (++ row)
+              (do @32 (= largest (call fmaxf largest (at found (+ (* row kScanChannels) thread))))))
+            (do @34 (= (at to (+ first thread)) largest)))))
       (else
-        (declare @36 float of_warp (. most x))
-        (for @38 (pragma "unroll") (declare @38 int mask 1) (< mask 32) (*= mask 2)
-          (do @39 (= of_warp (call fmaxf of_warp (call __shfl_xor_sync 0xffffffffu of_warp mask)))))
-        (if @41 (== (% thread 32) 0)
+        (declare @37 float of_warp (. most x))
+        (for @39 (pragma "unroll") (declare @39 int mask 1) (< mask 32) (*= mask 2)
+          (do @40 (= of_warp (call fmaxf of_warp (call __shfl_xor_sync 0xffffffffu of_warp mask)))))
+        (if @42 (== (% thread 32) 0)
           (then
-            (do @42 (= (at found (/ thread 32)) of_warp))))
-        (do @44 (call __syncthreads))
-        (if @45 (== thread 0)
+            (do @43 (= (at found (/ thread 32)) of_warp))))
+        (do @45 (call __syncthreads))
+        (if @46 (== thread 0)
           (then
-            (declare @46 float largest 0)
-            (for @48 (pragma "unroll") (declare @48 int warp 0) (< warp (/ kScanThreads 32)) (++ warp)
-              (do @49 (= largest (call fmaxf largest (at found warp)))))
-            (do @51 (= (at to first) largest)))))))
-  (constant @134 int kScanSharedBytes (? P::channels_last (* (* 4 kScanRows) kScanChannels) (* 4 (/ kScanThreads 32))))
-  (function @137 device float scale_of_channel
+            (declare @47 float largest 0)
+            (for @49 (pragma "unroll") (declare @49 int warp 0) (< warp (/ kScanThreads 32)) (++ warp)
+              (do @50 (= largest (call fmaxf largest (at found warp)))))
+            (do @52 (= (at to first) largest)))))))
+  (constant @136 int kScanSharedBytes (? P::channels_last (* (* 4 kScanRows) kScanChannels) (* 4 (/ kScanThreads 32))))
+  (function @139 device float scale_of_channel
     (comment "The scale of a channel: what brings its largest finite magnitude to at least 2^14 and below 2^15.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) maxima)
@@ -734,7 +737,7 @@
     (for @3 (pragma "unroll 8") (declare @3 int slice 0) (< slice P::scan_slices) (++ slice)
       (do @4 (= most (call fmaxf most (at maxima (+ (* slice kScannedChannels) channel))))))
     (return @6 (call power_of_two (call scale_exponent most))))
-  (function @147 device void find_scales
+  (function @149 device void find_scales
     (comment "The scales of the block's channels, and 1 for those beyond the group's last. All threads share them.")
     (attributes "__forceinline__")
     (argument (pointer float) scales)
@@ -748,7 +751,7 @@
       (declare @3 (const int) channel (? (< i P::block_in) i (- i P::block_in)))
       (declare @4 (const bool) is_there (< channel (? (< i P::block_in) ins outs)))
       (do @5 (= (at scales i) (? is_there (call scale_of_channel maxima (+ channel (? (< i P::block_in) first_in (+ P::in_channels first_out)))) 1)))))
-  (function @157 device int exponent_of
+  (function @159 device int exponent_of
     (attributes "__forceinline__")
     (argument float scale)
     (return @1 (- (/ (call __float_as_int scale) (<< 1 23)) 127)))
@@ -1220,8 +1223,8 @@
     (declare @7 (const int) ix (+ (. tile column) (% pixel kInputPitch)))
     (declare @8 (const bool) is_inside (&& (&& (&& (< pixel (? P::flat (* P::tile_rows kInputPitch) kInputPixels)) (< image batch)) (|| (== kHaloH 0) (< iy in_h))) (< ix in_w)))
     (declare @10 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-    (declare @11 (pointer (const Element)) from (+ (. source x) (* (* (static_cast "long long" image) P::in_channels) plane)))
-    (do @12 (+= from (? P::channels_last (+ (* (+ (* (static_cast "long long" iy) in_w) ix) P::in_channels) (* unit kVector)) (+ (+ (* (* unit kVector) plane) (* (static_cast "long long" iy) in_w)) ix))))
+    (declare @11 (pointer (const Element)) from (+ (. source x) (* (* (static_cast "long long" image) P::x_channels) plane)))
+    (do @12 (+= from (? P::channels_last (+ (* (+ (* (static_cast "long long" iy) in_w) ix) P::x_channels) (* unit kVector)) (+ (+ (* (* unit kVector) plane) (* (static_cast "long long" iy) in_w)) ix))))
     (for @15 (pragma "unroll") (declare @15 int i 0) (< i kInputBatch) (++ i)
       (declare @16 (const int) next (* i kInputLanes)
         (trail "unit"))
@@ -1248,8 +1251,8 @@
     (declare @10 (const int) ox (+ (+ (* column P::stride_w) (* (% plane_index kPlanesW) P::dilation_w)) (. source origin_w)))
     (declare @11 (const bool) is_inside (&& (&& (&& (&& (&& (< pixel kWindowPixels) (< image batch)) (>= oy 0)) (< oy out_h)) (>= ox 0)) (< ox out_w)))
     (declare @12 (const "long long") plane (* (static_cast "long long" out_h) out_w))
-    (declare @13 (pointer (const Element)) from (+ (. source grad_y) (* (* (static_cast "long long" image) P::out_channels) plane)))
-    (do @14 (+= from (? P::channels_last (+ (* (+ (* (static_cast "long long" oy) out_w) ox) P::out_channels) (* unit kVector)) (+ (+ (* (* unit kVector) plane) (* (static_cast "long long" oy) out_w)) ox))))
+    (declare @13 (pointer (const Element)) from (+ (. source grad_y) (* (* (static_cast "long long" image) P::y_channels) plane)))
+    (do @14 (+= from (? P::channels_last (+ (* (+ (* (static_cast "long long" oy) out_w) ox) P::y_channels) (* unit kVector)) (+ (+ (* (* unit kVector) plane) (* (static_cast "long long" oy) out_w)) ox))))
     (for @17 (pragma "unroll") (declare @17 int i 0) (< i kWindowBatch) (++ i)
       (declare @18 (const int) next (* i kWindowLanes)
         (trail "unit"))
@@ -1388,8 +1391,8 @@
           (then
             (declare @5 (const int) image (+ (. tile image) thread)
               (trail "after the last one copies bring zeros"))
-            (do @6 (call tensor_load_2d (+ slot (* thread kInputCopyPitch)) x_map barrier 0 (+ (* image P::in_channels) (. origin in))))
-            (do @7 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* thread kWindowCopyPitch))) grad_y_map barrier (- kCopyElements) (+ (* image P::out_channels) (. origin out))))))
+            (do @6 (call tensor_load_2d (+ slot (* thread kInputCopyPitch)) x_map barrier 0 (+ (* image P::x_channels) (. origin in))))
+            (do @7 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* thread kWindowCopyPitch))) grad_y_map barrier (- kCopyElements) (+ (* image P::y_channels) (. origin out))))))
         (return @10)))
     (declare @12 (pointer int) skews (reinterpret_cast (pointer int) (+ slot kSkewsOffset)))
     (declare @13 (const int) row (+ (* (% thread 32) (/ P::producers 32)) (/ thread 32))
@@ -1403,7 +1406,7 @@
         (do @19 (= (at skews row) (? exists (% (/ element kWordElements) kCopyWords) kOutside)))
         (for @21 (pragma "unroll") (declare @21 int channel 0) (< channel kInputPeriod) (++ channel)
           (declare @22 (const int) first (+ element (* channel (* P::height P::width))))
-          (do @23 (call tensor_load_2d (+ slot (* (+ (* row kInputPeriod) channel) kInputCopyPitch)) x_map barrier (- first (% first kCopyElements)) (+ (* (? exists image 0) (/ P::in_channels kInputPeriod)) (/ (. origin in) kInputPeriod))))))
+          (do @23 (call tensor_load_2d (+ slot (* (+ (* row kInputPeriod) channel) kInputCopyPitch)) x_map barrier (- first (% first kCopyElements)) (+ (* (? exists image 0) (/ P::x_channels kInputPeriod)) (/ (. origin in) kInputPeriod))))))
       (else
         (if @27 (< row kRowsOfSlot)
           (then
@@ -1416,7 +1419,7 @@
             (do @34 (= (at skews row) (? exists (call floor_mod (call floor_div element kWordElements) kCopyWords) kOutside)))
             (for @36 (pragma "unroll") (declare @36 int channel 0) (< channel kWindowPeriod) (++ channel)
               (declare @37 (const int) first (+ element (* channel (* kOutHeight kOutWidth))))
-              (do @38 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* (+ (* own kWindowPeriod) channel) kWindowCopyPitch))) grad_y_map barrier (- first (call floor_mod first kCopyElements)) (+ (* (? exists image 0) (/ P::out_channels kWindowPeriod)) (/ (. origin out) kWindowPeriod))))))))))
+              (do @38 (call tensor_load_2d (+ slot (+ kWindowRowsOffset (* (+ (* own kWindowPeriod) channel) kWindowCopyPitch))) grad_y_map barrier (- first (call floor_mod first kCopyElements)) (+ (* (? exists image 0) (/ P::y_channels kWindowPeriod)) (/ (. origin out) kWindowPeriod))))))))))
   (section @81 "Turns")
   (constant @85 int kStripBlocks (? (< kInputStripBlocks kWindowStripBlocks) kWindowStripBlocks kInputStripBlocks))
   (alias @86 Strip (array (array (array Word kLaneWords) 4) kStripBlocks))
@@ -2245,10 +2248,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -2262,7 +2265,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -2272,7 +2275,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -2287,7 +2290,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -2301,15 +2304,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -2327,7 +2330,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -2348,7 +2351,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -2396,7 +2399,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -18,6 +18,8 @@ struct Parameters {
   static constexpr int in_channels = 128;
   static constexpr int out_channels = 64;
   static constexpr int groups = 1;
+  static constexpr int x_channels = 128;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 64;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = true;          // x and grad_y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)

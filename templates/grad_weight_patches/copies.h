@@ -60,7 +60,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
     const int tap = row / kAdjacentRows;
     const int kh = kWholeRows ? tap : tap / P::taps_w;
     const int first =
-        kWholeRows ? 0 : (target.first_kw + tap % P::taps_w) * P::out_channels + target.first_out;  // of adjacent ones
+        kWholeRows ? 0 : (target.first_kw + tap % P::taps_w) * P::y_channels + target.first_out;  // of adjacent ones
     tensor_load_5d(stage + (kInputBytes + box * kRowBoxBytes), grad_y_map, full, first + row % kAdjacentRows,
                    place.column, target.first_kh + kh, place.row, place.plane * P::kernel_d + kd);
   }

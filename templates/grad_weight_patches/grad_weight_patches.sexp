@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "d2e8558e01ff9f561b35a88d084c575f4cf838d58e0840df94df059a6a2456bc")
+  (digest "2cbbeef6900bad7d6c7659c5f344613fe6d9401079157f86cd0a0f36efaace04")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -18,6 +18,8 @@
   (parameter int in_channels 64)
   (parameter int out_channels 32)
   (parameter int groups 1)
+  (parameter int x_channels 64)
+  (parameter int y_channels 32)
   (parameter bool has_bias true)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -614,7 +616,7 @@
         (trail "of the products"))
       (declare @11 (const int) tap (/ row kAdjacentRows))
       (declare @12 (const int) kh (? kWholeRows tap (/ tap P::taps_w)))
-      (declare @13 (const int) first (? kWholeRows 0 (+ (* (+ (. target first_kw) (% tap P::taps_w)) P::out_channels) (. target first_out)))
+      (declare @13 (const int) first (? kWholeRows 0 (+ (* (+ (. target first_kw) (% tap P::taps_w)) P::y_channels) (. target first_out)))
         (trail "of adjacent ones"))
       (do @15 (call tensor_load_5d (+ stage (+ kInputBytes (* box kRowBoxBytes))) grad_y_map full (+ first (% row kAdjacentRows)) (. place column) (+ (. target first_kh) kh) (. place row) (+ (* (. place plane) P::kernel_d) kd)))))
   (function @70 device void zero_bytes

@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "c7bb30202dd2535ef7412367c0818bba145f3d381b242dcfc27fe65fdc18804b")
+  (digest "8806d8f145b3956f28bc0dade425f575d07932d095f48a57a9b6880407b2c4ef")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 128)
   (parameter int out_channels 64)
   (parameter int groups 1)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -529,46 +531,47 @@
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
     (argument (const int) channels)
+    (argument (const int) all_channels)
     (argument int tile)
     (argument int slice)
     (argument (const int) batch)
     (argument (const "long long") plane)
     (argument int thread)
-    (declare @2 float4 most (call make_float4 0 0 0 0))
-    (if @3 P::channels_last
+    (declare @3 float4 most (call make_float4 0 0 0 0))
+    (if @4 P::channels_last
       (then
-        (declare @4 (const int) channel (+ (* tile kScanChannels) (* (% thread kScanLanes) 4)))
-        (declare @5 (const "long long") end (/ (* (* batch plane) (+ slice 1)) P::scan_slices))
-        (if @6 (< channel channels)
+        (declare @5 (const int) channel (+ (* tile kScanChannels) (* (% thread kScanLanes) 4)))
+        (declare @6 (const "long long") end (/ (* (* batch plane) (+ slice 1)) P::scan_slices))
+        (if @7 (< channel channels)
           (then
-            (for @7 plain (declare @7 "long long" first (+ (/ (* (* batch plane) slice) P::scan_slices) (/ thread kScanLanes))) (< first end) (+= first (* kScanReads kScanRows))
-              (declare @9 (array uint4 kScanReads) read)
-              (for @11 (pragma "unroll") (declare @11 int i 0) (< i kScanReads) (++ i)
-                (do @12 (= (at read i) (call make_uint4 0 0 0 0)))
-                (if @13 (< (+ first (* i kScanRows)) end)
+            (for @8 plain (declare @8 "long long" first (+ (/ (* (* batch plane) slice) P::scan_slices) (/ thread kScanLanes))) (< first end) (+= first (* kScanReads kScanRows))
+              (declare @10 (array uint4 kScanReads) read)
+              (for @12 (pragma "unroll") (declare @12 int i 0) (< i kScanReads) (++ i)
+                (do @13 (= (at read i) (call make_uint4 0 0 0 0)))
+                (if @14 (< (+ first (* i kScanRows)) end)
                   (then
-                    (do @14 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) channels)) channel)))))))
-              (for @18 (pragma "unroll") (declare @18 int i 0) (< i kScanReads) (++ i)
-                (do @19 (= (. most x) (call larger_finite (. most x) (call __uint_as_float (. (at read i) x)))))
-                (do @20 (= (. most y) (call larger_finite (. most y) (call __uint_as_float (. (at read i) y)))))
-                (do @21 (= (. most z) (call larger_finite (. most z) (call __uint_as_float (. (at read i) z)))))
-                (do @22 (= (. most w) (call larger_finite (. most w) (call __uint_as_float (. (at read i) w))))))))))
+                    (do @15 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) all_channels)) channel)))))))
+              (for @19 (pragma "unroll") (declare @19 int i 0) (< i kScanReads) (++ i)
+                (do @20 (= (. most x) (call larger_finite (. most x) (call __uint_as_float (. (at read i) x)))))
+                (do @21 (= (. most y) (call larger_finite (. most y) (call __uint_as_float (. (at read i) y)))))
+                (do @22 (= (. most z) (call larger_finite (. most z) (call __uint_as_float (. (at read i) z)))))
+                (do @23 (= (. most w) (call larger_finite (. most w) (call __uint_as_float (. (at read i) w))))))))))
       (else
-        (declare_constexpr @27 int kPiece (* kScanReads kScanLanes))
-        (declare @28 (const "long long") pieces (/ (+ plane (- kPiece 1)) kPiece)
+        (declare_constexpr @28 int kPiece (* kScanReads kScanLanes))
+        (declare @29 (const "long long") pieces (/ (+ plane (- kPiece 1)) kPiece)
           (trail "of an image"))
-        (declare @29 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::scan_slices))
-        (for @30 plain (declare @30 "long long" piece (+ (/ (* (* batch pieces) slice) P::scan_slices) (/ thread kScanLanes))) (< piece end) (+= piece kScanRows)
-          (declare @32 (const "long long") image (/ piece pieces))
-          (declare @33 (const "long long") position (+ (* (% piece pieces) kPiece) (% thread kScanLanes)))
-          (declare @34 (pointer (const Element)) next (+ (+ from (* (+ (* image channels) tile) plane)) position))
-          (declare @35 (array float kScanReads) read)
-          (for @37 (pragma "unroll") (declare @37 int i 0) (< i kScanReads) (++ i)
-            (do @38 (= (at read i) (? (< (+ position (* i kScanLanes)) plane) (at next (* i kScanLanes)) 0))))
-          (for @41 (pragma "unroll") (declare @41 int i 0) (< i kScanReads) (++ i)
-            (do @42 (= (. most x) (call larger_finite (. most x) (at read i))))))))
-    (return @46 most))
-  (function @79 kernel void scan_channels
+        (declare @30 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::scan_slices))
+        (for @31 plain (declare @31 "long long" piece (+ (/ (* (* batch pieces) slice) P::scan_slices) (/ thread kScanLanes))) (< piece end) (+= piece kScanRows)
+          (declare @33 (const "long long") image (/ piece pieces))
+          (declare @34 (const "long long") position (+ (* (% piece pieces) kPiece) (% thread kScanLanes)))
+          (declare @35 (pointer (const Element)) next (+ (+ from (* (+ (* image all_channels) tile) plane)) position))
+          (declare @36 (array float kScanReads) read)
+          (for @38 (pragma "unroll") (declare @38 int i 0) (< i kScanReads) (++ i)
+            (do @39 (= (at read i) (? (< (+ position (* i kScanLanes)) plane) (at next (* i kScanLanes)) 0))))
+          (for @42 (pragma "unroll") (declare @42 int i 0) (< i kScanReads) (++ i)
+            (do @43 (= (. most x) (call larger_finite (. most x) (at read i))))))))
+    (return @47 most))
+  (function @80 kernel void scan_channels
     (comment "(slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.")
     (launch_bounds kScanThreads)
     (argument (restrict (pointer (const Element))) x)
@@ -585,42 +588,42 @@
     (declare @7 (const int) slice (/ (. blockIdx x) kScanTiles))
     (declare @8 (const int) tile (% (. blockIdx x) kScanTiles))
     (declare @9 (const bool) is_input (< tile kScanTilesIn))
-    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
-    (comment @15 "Those of a channel: in NCHW first of a warp.")
-    (declare @16 (pointer float) found (static_cast (pointer float) (call shared_memory)))
-    (declare @17 (pointer float) to (+ (+ maxima (* slice kScannedChannels)) (? is_input 0 P::in_channels)))
-    (declare @18 (const int) channels (? is_input P::in_channels P::out_channels))
-    (declare @19 (const int) first (* (? is_input tile (- tile kScanTilesIn)) kScanChannels))
-    (if @20 P::channels_last
+    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels P::x_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels P::y_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
+    (comment @16 "Those of a channel: in NCHW first of a warp.")
+    (declare @17 (pointer float) found (static_cast (pointer float) (call shared_memory)))
+    (declare @18 (pointer float) to (+ (+ maxima (* slice kScannedChannels)) (? is_input 0 P::in_channels)))
+    (declare @19 (const int) channels (? is_input P::in_channels P::out_channels))
+    (declare @20 (const int) first (* (? is_input tile (- tile kScanTilesIn)) kScanChannels))
+    (if @21 P::channels_last
       (then
-        (declare @21 (pointer float) own (+ (+ found (* (/ thread kScanLanes) kScanChannels)) (* (% thread kScanLanes) 4)))
-        (do @22 (= (at own 0) (. most x)))
-        (do @23 (= (at own 1) (. most y)))
-        (do @24 (= (at own 2) (. most z)))
-        (do @25 (= (at own 3) (. most w)))
-        (do @26 (call __syncthreads))
-        (if @27 (&& (< thread kScanChannels) (< (+ first thread) channels))
+        (declare @22 (pointer float) own (+ (+ found (* (/ thread kScanLanes) kScanChannels)) (* (% thread kScanLanes) 4)))
+        (do @23 (= (at own 0) (. most x)))
+        (do @24 (= (at own 1) (. most y)))
+        (do @25 (= (at own 2) (. most z)))
+        (do @26 (= (at own 3) (. most w)))
+        (do @27 (call __syncthreads))
+        (if @28 (&& (< thread kScanChannels) (< (+ first thread) channels))
           (then
-            (declare @28 float largest 0)
-            (for @30 (pragma "unroll 8") (declare @30 int row 0) (< row kScanRows) (++ row)
-              (do @31 (= largest (call fmaxf largest (at found (+ (* row kScanChannels) thread))))))
-            (do @33 (= (at to (+ first thread)) largest)))))
+            (declare @29 float largest 0)
+            (for @31 (pragma "unroll 8") (declare @31 int row 0) (< row kScanRows) (++ row)
+              (do @32 (= largest (call fmaxf largest (at found (+ (* row kScanChannels) thread))))))
+            (do @34 (= (at to (+ first thread)) largest)))))
       (else
-        (declare @36 float of_warp (. most x))
-        (for @38 (pragma "unroll") (declare @38 int mask 1) (< mask 32) (*= mask 2)
-          (do @39 (= of_warp (call fmaxf of_warp (call __shfl_xor_sync 0xffffffffu of_warp mask)))))
-        (if @41 (== (% thread 32) 0)
+        (declare @37 float of_warp (. most x))
+        (for @39 (pragma "unroll") (declare @39 int mask 1) (< mask 32) (*= mask 2)
+          (do @40 (= of_warp (call fmaxf of_warp (call __shfl_xor_sync 0xffffffffu of_warp mask)))))
+        (if @42 (== (% thread 32) 0)
           (then
-            (do @42 (= (at found (/ thread 32)) of_warp))))
-        (do @44 (call __syncthreads))
-        (if @45 (== thread 0)
+            (do @43 (= (at found (/ thread 32)) of_warp))))
+        (do @45 (call __syncthreads))
+        (if @46 (== thread 0)
           (then
-            (declare @46 float largest 0)
-            (for @48 (pragma "unroll") (declare @48 int warp 0) (< warp (/ kScanThreads 32)) (++ warp)
-              (do @49 (= largest (call fmaxf largest (at found warp)))))
-            (do @51 (= (at to first) largest)))))))
-  (constant @134 int kScanSharedBytes (? P::channels_last (* (* 4 kScanRows) kScanChannels) (* 4 (/ kScanThreads 32))))
-  (function @137 device float scale_of_channel
+            (declare @47 float largest 0)
+            (for @49 (pragma "unroll") (declare @49 int warp 0) (< warp (/ kScanThreads 32)) (++ warp)
+              (do @50 (= largest (call fmaxf largest (at found warp)))))
+            (do @52 (= (at to first) largest)))))))
+  (constant @136 int kScanSharedBytes (? P::channels_last (* (* 4 kScanRows) kScanChannels) (* 4 (/ kScanThreads 32))))
+  (function @139 device float scale_of_channel
     (comment "The scale of a channel: what brings its largest finite magnitude to at least 2^14 and below 2^15.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) maxima)
@@ -629,7 +632,7 @@
     (for @3 (pragma "unroll 8") (declare @3 int slice 0) (< slice P::scan_slices) (++ slice)
       (do @4 (= most (call fmaxf most (at maxima (+ (* slice kScannedChannels) channel))))))
     (return @6 (call power_of_two (call scale_exponent most))))
-  (function @147 device void find_scales
+  (function @149 device void find_scales
     (comment "The scales of the block's channels, and 1 for those beyond the group's last. All threads share them.")
     (attributes "__forceinline__")
     (argument (pointer float) scales)
@@ -643,7 +646,7 @@
       (declare @3 (const int) channel (? (< i P::block_in) i (- i P::block_in)))
       (declare @4 (const bool) is_there (< channel (? (< i P::block_in) ins outs)))
       (do @5 (= (at scales i) (? is_there (call scale_of_channel maxima (+ channel (? (< i P::block_in) first_in (+ P::in_channels first_out)))) 1)))))
-  (function @157 device int exponent_of
+  (function @159 device int exponent_of
     (attributes "__forceinline__")
     (argument float scale)
     (return @1 (- (/ (call __float_as_int scale) (<< 1 23)) 127)))
@@ -1629,10 +1632,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -1646,7 +1649,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -1656,7 +1659,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -1671,7 +1674,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -1685,15 +1688,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1711,7 +1714,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1732,7 +1735,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1780,7 +1783,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "bb51108684dfc416b1f584ca812aebdaaf130f60ef1bec89e35748137ac0bb86")
+  (digest "f621c290491e67050ba9523b719bce31ebc955704f243845dbb8f351c77613db")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 128)
   (parameter int out_channels 64)
   (parameter int groups 1)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -1060,7 +1062,7 @@
       (declare @5 (const int) channel (% row P::block_in))
       (declare @6 (const int) iy (+ (+ (. tile row) (. source input_row)) (/ row P::block_in)))
       (declare @7 (const bool) exists (&& (&& (&& (< row kInputRows) (|| (! P::rows_in_columns) (>= iy 0))) (< iy in_h)) (|| (== (% kGroupIn P::block_in) 0) (< channel (. source ins)))))
-      (declare @9 (pointer (const Element)) from (+ x (* (+ (* (+ (+ (* (static_cast "long long" (. tile image)) P::in_channels) (. source in)) channel) in_h) iy) P::width)))
+      (declare @9 (pointer (const Element)) from (+ x (* (+ (* (+ (+ (* (static_cast "long long" (. tile image)) P::x_channels) (. source in)) channel) in_h) iy) P::width)))
       (for @12 (pragma "unroll") (declare @12 int load 0) (< load kInputLoads) (++ load)
         (declare @13 (const int) column (+ (. tile column) (* (+ (% thread kInputLanes) (* load 32)) kWordElements)))
         (do @14 (= (at words (+ (* turn kInputLoads) load)) (? (&& (&& exists (< column P::width)) (|| (== (% kInputWords kInputLanes) 0) (< column (+ (. tile column) P::tile_columns)))) (call load_word (+ from column)) 0))))))
@@ -1095,7 +1097,7 @@
       (declare @6 (const int) channel (% row P::block_out))
       (declare @7 (const int) oy (+ (+ (* (. tile row) P::stride_h) (. source window_row)) (/ row P::block_out)))
       (declare @8 (const bool) exists (&& (&& (&& (< row (* kWindowRows P::block_out)) (|| P::rows_in_columns (>= oy 0))) (< oy out_h)) (|| (== (% kGroupOut P::block_out) 0) (< channel (. source outs)))))
-      (declare @10 (pointer (const Element)) from (+ grad_y (* (+ (* (+ (+ (* (static_cast "long long" (. tile image)) P::out_channels) (. source out)) channel) out_h) oy) out_w)))
+      (declare @10 (pointer (const Element)) from (+ grad_y (* (+ (* (+ (+ (* (static_cast "long long" (. tile image)) P::y_channels) (. source out)) channel) out_h) oy) out_w)))
       (for @13 (pragma "unroll") (declare @13 int load 0) (< load kWindowLoads) (++ load)
         (declare @14 (const int) column (+ (+ (* (. tile column) P::stride_w) (. source origin_w)) (* (+ (% thread kWindowLanes) (* load 32)) kWordElements)))
         (do @16 (= (at words (+ (* turn kWindowLoads) load)) (? (&& (&& (&& exists (>= column 0)) (< column out_w)) (< (+ (% thread kWindowLanes) (* load 32)) kWindowWords)) (call load_word (+ from column)) 0))))))
@@ -1161,10 +1163,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -1178,7 +1180,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -1188,7 +1190,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -1203,7 +1205,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -1217,15 +1219,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1243,7 +1245,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1264,7 +1266,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1312,7 +1314,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

@@ -96,7 +96,7 @@ __device__ __forceinline__ void load_input(Words& words, const Element* __restri
     const bool exists = row < kInputRows && (!P::rows_in_columns || iy >= 0) && iy < in_h &&
                         (kGroupIn % P::block_in == 0 || channel < source.ins);
     const Element* from =
-        x + ((static_cast<long long>(tile.image) * P::in_channels + source.in + channel) * in_h + iy) * P::width;
+        x + ((static_cast<long long>(tile.image) * P::x_channels + source.in + channel) * in_h + iy) * P::width;
 #pragma unroll
     for (int load = 0; load < kInputLoads; ++load) {
       const int column = tile.column + (thread % kInputLanes + load * 32) * kWordElements;
@@ -138,7 +138,7 @@ __device__ __forceinline__ void load_window(Words& words, const Element* __restr
     const bool exists = row < kWindowRows * P::block_out && (P::rows_in_columns || oy >= 0) && oy < out_h &&
                         (kGroupOut % P::block_out == 0 || channel < source.outs);
     const Element* from =
-        grad_y + ((static_cast<long long>(tile.image) * P::out_channels + source.out + channel) * out_h + oy) * out_w;
+        grad_y + ((static_cast<long long>(tile.image) * P::y_channels + source.out + channel) * out_h + oy) * out_w;
 #pragma unroll
     for (int load = 0; load < kWindowLoads; ++load) {
       const int column =

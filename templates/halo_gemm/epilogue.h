@@ -67,7 +67,7 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
             (!kFlat || (kVolume ? at < (in_h + kGapH) * (in_w + kGapW) : image < batch))) {
           if (kStoresChannels) {
             Element* to =
-                y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::out_channels;
+                y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::y_channels;
             if (kRoundsTwo) {
 #pragma unroll
               for (int first = 0; first < P::block_n / 4; first += 2) {
@@ -109,7 +109,7 @@ __device__ __forceinline__ void store_parts(const Accumulators (&acc)[kParts][kA
             }
           } else {
             Element* to =
-                y + ((static_cast<long long>(image) * P::out_channels * out_d + plane) * out_h + oy) * out_w + ox;
+                y + ((static_cast<long long>(image) * P::y_channels * out_d + plane) * out_h + oy) * out_w + ox;
 #pragma unroll
             for (int i = 0; i < P::block_n / 4; ++i) {
               const int own = own_channel(channel, i);

@@ -189,9 +189,9 @@ constexpr bool kDeep = P::depth != 1 || P::kernel_d > 1 || P::padding_d > 0 || P
 // first channel of all volumes.
 constexpr bool kFewImages = P::height >= P::tile_rows;  // a tile reaches no more than the next image
 constexpr bool kIsKnown = P::height >= 0 && P::width >= 0;
-constexpr long long kKnownInputs = static_cast<long long>(P::in_channels) * P::height * P::width;  // of an image
+constexpr long long kKnownInputs = static_cast<long long>(P::x_channels) * P::height * P::width;  // of an image
 constexpr long long kKnownOutputs =
-    static_cast<long long>(P::out_channels) *
+    static_cast<long long>(P::y_channels) *
     ((P::height - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + P::output_padding_h + 1 - 2 * P::padding_h) *
     kKnownOutputColumns;
 constexpr long long kMostInt = 0x7fffffff;

@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "342f592f7008e62bfa2ee1351eac28c6d078c6324a8d58c9c210dea12f56c792")
+  (digest "b5192cee8597a23bd836b453226da239b7f7ecac364beb5ff3d1981d3b050b26")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 128)
   (parameter int out_channels 64)
   (parameter int groups 1)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -409,8 +411,8 @@
   (constant @185 bool kDeep (|| (|| (|| (!= P::depth 1) (> P::kernel_d 1)) (> P::padding_d 0)) (> P::output_padding_d 0)))
   (constant @190 bool kFewImages (>= P::height P::tile_rows) (trail "a tile reaches no more than the next image"))
   (constant @191 bool kIsKnown (&& (>= P::height 0) (>= P::width 0)))
-  (constant @192 "long long" kKnownInputs (* (* (static_cast "long long" P::in_channels) P::height) P::width) (trail "of an image"))
-  (constant @193 "long long" kKnownOutputs (* (* (static_cast "long long" P::out_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
+  (constant @192 "long long" kKnownInputs (* (* (static_cast "long long" P::x_channels) P::height) P::width) (trail "of an image"))
+  (constant @193 "long long" kKnownOutputs (* (* (static_cast "long long" P::y_channels) (- (+ (+ (+ (* (- P::height 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) P::output_padding_h) 1) (* 2 P::padding_h))) kKnownOutputColumns))
   (constant @197 "long long" kMostInt 0x7fffffff)
   (constant @198 bool kShort (&& (&& (&& (&& (! kDeep) kIsKnown) kFewImages) (<= (* kKnownInputs kElementBytes) kMostInt)) (<= (* kKnownOutputs kElementBytes) kMostInt)))
   (constant @200 int kOffsetBytes (? kShort 4 8))
@@ -904,20 +906,20 @@
           (declare @13 (const int) iz (% plane in_d))
           (declare @14 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
           (do @15 (= is_inside (&& is_inside (|| is_input (&& (>= oz 0) (< oz out_d))))))
-          (do @16 (= offset (? is_input (call offset_in_volume place volume iz P::in_channels in_d in_h in_w) (call offset_in_volume place volume oz P::out_channels out_d out_h out_w)))))
+          (do @16 (= offset (? is_input (call offset_in_volume place volume iz P::x_channels in_d in_h in_w) (call offset_in_volume place volume oz P::y_channels out_d out_h out_w)))))
         (else
-          (do @19 (= offset (? is_input (call offset_of place P::in_channels in_h in_w) (call offset_of place P::out_channels out_h out_w))))))
-      (declare @22 "unsigned long long" found (? is_inside (* (static_cast "unsigned long long" offset) kElementBytes) kOutside))
-      (if @23 (&& (! kPlanar) (? is_input (&& (> kInputSpan 1) (! kInputIsEven)) (&& (> kWindowSpan 1) (! kWindowIsEven))))
+          (do @19 (= offset (? is_input (call offset_of place P::x_channels in_h in_w) (call offset_of place P::y_channels out_h out_w))))))
+      (declare @21 "unsigned long long" found (? is_inside (* (static_cast "unsigned long long" offset) kElementBytes) kOutside))
+      (if @22 (&& (! kPlanar) (? is_input (&& (> kInputSpan 1) (! kInputIsEven)) (&& (> kWindowSpan 1) (! kWindowIsEven))))
         (then
-          (declare @24 (const bool) is_cut (== (+ (. place column) 1) (? is_input in_w out_w)))
-          (do @25 (|= found (? (&& is_inside is_cut) 1 0)))))
-      (if_constexpr @27 kShort
+          (declare @23 (const bool) is_cut (== (+ (. place column) 1) (? is_input in_w out_w)))
+          (do @24 (|= found (? (&& is_inside is_cut) 1 0)))))
+      (if_constexpr @26 kShort
         (then
-          (do @28 (= (* (reinterpret_cast (pointer "unsigned int") (+ table (* span 4)))) (static_cast "unsigned int" found))))
+          (do @27 (= (* (reinterpret_cast (pointer "unsigned int") (+ table (* span 4)))) (static_cast "unsigned int" found))))
         (else
-          (do @30 (= (* (reinterpret_cast (pointer "unsigned long long") (+ table (* span 8)))) found))))))
-  (function @180 device "unsigned long long" pixel_offset
+          (do @29 (= (* (reinterpret_cast (pointer "unsigned long long") (+ table (* span 8)))) found))))))
+  (function @179 device "unsigned long long" pixel_offset
     (comment "What was found, in bytes.")
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) table)
@@ -927,29 +929,29 @@
         (return @2 (* (reinterpret_cast (pointer (const "unsigned int")) (+ table (* span 4))))))
       (else
         (return @4 (* (reinterpret_cast (pointer (const "unsigned long long")) (+ table (* span 8))))))))
-  (function @189 device (pointer (const Element)) at_pixel
+  (function @188 device (pointer (const Element)) at_pixel
     (comment "The elements of a pixel.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) first)
     (argument "unsigned long long" offset)
     (return @1 (reinterpret_cast (pointer (const Element)) (+ (reinterpret_cast (pointer (const "unsigned char")) first) offset))))
-  (function @194 device (pointer (const Element)) input_of
+  (function @193 device (pointer (const Element)) input_of
     (comment "What a stage is read from: its first image.")
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
     (argument int image)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (return @1 (? kDeep (. source x) (+ (. source x) (* image (* P::in_channels (* (static_cast "long long" in_h) in_w)))))))
-  (function @197 device (pointer (const Element)) window_of
+    (return @1 (? kDeep (. source x) (+ (. source x) (* image (* P::x_channels (* (static_cast "long long" in_h) in_w)))))))
+  (function @196 device (pointer (const Element)) window_of
     (attributes "__forceinline__")
     (argument (reference (const Source)) source)
     (argument int image)
     (argument (const int) out_h)
     (argument (const int) out_w)
-    (return @1 (? kDeep (. source grad_y) (+ (. source grad_y) (* image (* P::out_channels (* (static_cast "long long" out_h) out_w)))))))
-  (section @201 "Asynchronous copies")
-  (function @204 device void copy
+    (return @1 (? kDeep (. source grad_y) (+ (. source grad_y) (* image (* P::y_channels (* (static_cast "long long" out_h) out_w)))))))
+  (section @200 "Asynchronous copies")
+  (function @203 device void copy
     (comment "One asynchronous copy of 4, 8 or 16 bytes: `bytes` from memory, and zeros for the rest of it.")
     (attributes "__forceinline__")
     (argument (pointer void) to)
@@ -965,7 +967,7 @@
             (do @4 (call async_copy_8 to from bytes)))
           (else
             (do @6 (call async_copy_4 to from bytes)))))))
-  (function @215 device void copy_run
+  (function @214 device void copy_run
     (comment "Copies a span of some adjacent channels of a planar stage{with step: , `step` apart in memory}.")
     (attributes "__forceinline__")
     (argument (const int) channels)
@@ -979,9 +981,9 @@
     (argument (const bool) is_whole)
     (for @4 (pragma "unroll") (declare @4 int c 0) (< c channels) (++ c)
       (do @5 (call copy (+ to (* c channel_pitch)) (+ from (* c step)) whole (? (&& is_inside (|| is_whole (< c left))) whole 0)))))
-  (constant @225 int kCopiedInputs (? kCopiesInput kInputBatch 0))
-  (constant @226 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
-  (function @229 device void copy_batch
+  (constant @224 int kCopiedInputs (? kCopiesInput kInputBatch 0))
+  (constant @225 int kCopiedWindows (? kCopiesWindow kWindowBatch 0))
+  (function @228 device void copy_batch
     (comment "Issues a batch of the thread's copies of a stage: zeros where the images or the channels end.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1039,7 +1041,7 @@
             (else
               (declare @55 (const bool) any (&& (!= offset kOutside) (|| (== (% kGroupOut P::block_out) 0) (< (* piece kCopy) (. source outs)))))
               (do @56 (call copy (+ to (call window_place span piece)) (call at_pixel (+ grad_y (* piece kCopy)) offset) P::copy_bytes (? any (* kCopy kElementBytes) 0)))))))))
-  (function @293 device void round_piece
+  (function @292 device void round_piece
     (comment "tf32: rounds in place what one of the thread's own copies has written.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") place)
@@ -1054,7 +1056,7 @@
             (do @6 (= (* (reinterpret_cast (pointer uint2) place)) (call make_uint2 (call operand (. v x)) (call operand (. v y))))))
           (else
             (do @8 (= (* (reinterpret_cast (pointer "unsigned int") place)) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) place))))))))))
-  (function @304 device void round_stage
+  (function @303 device void round_stage
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument int thread)
@@ -1066,13 +1068,13 @@
       (if @10 (call is_piece turn thread kWindowTurns kWindowPixels kWindowPieces)
         (then
           (do @11 (call round_piece (+ stage (call window_place (call pixel_of turn thread kWindowPixels kWindowPieces) (call piece_of turn thread kWindowPixels kWindowPieces)))))))))
-  (section @321 "Through registers")
-  (constant @324 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
-  (constant @325 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
-  (alias @329 Words (array (array (array Word kWords) P::span) kBatch)
+  (section @320 "Through registers")
+  (constant @323 int kLoadedInputs (? kCopiesInput 0 kInputBatch))
+  (constant @324 int kLoadedWindows (? kCopiesWindow 0 kWindowBatch))
+  (alias @328 Words (array (array (array Word kWords) P::span) kBatch)
     (comment "A batch in registers, on its way to shared memory: the words of each position of a turn. Of two elements of 16 bits")
     (comment "that were loaded together the first position has both."))
-  (function @332 device Word word_at
+  (function @331 device Word word_at
     (comment "The word of an element, zero if it is not there.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
@@ -1082,7 +1084,7 @@
         (return @2 (? is_there (* from) 0)))
       (else
         (return @4 (? is_there (call bits_of (* from)) 0)))))
-  (function @342 device void load_unit
+  (function @341 device void load_unit
     (comment "Loads a unit's elements: zeros outside of the images and for channels past the last. {with step: `step` is from a channel to the next one.}")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
@@ -1093,7 +1095,7 @@
     (argument (const "long long") step)
     (for @3 (pragma "unroll") (declare @3 int c 0) (< c kWords) (++ c)
       (do @4 (= (at words c) (call word_at (+ from (* c step)) (&& is_inside (|| is_whole (< c left))))))))
-  (function @350 device void load_wide
+  (function @349 device void load_wide
     (comment "The same of whole units as they lie.")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
@@ -1108,7 +1110,7 @@
         (do @6 (= (at words 1) (. vector y)))
         (do @7 (= (at words 2) (. vector z)))
         (do @8 (= (at words 3) (. vector w))))))
-  (function @362 device void load_span
+  (function @361 device void load_span
     (comment "The same of two adjacent positions, which are one vector where rows are even. Where a row is cut it has the first.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1139,7 +1141,7 @@
             (else
               (do @19 (= (at (at words 0) c) (call word_at at is_there)))
               (do @20 (= (at (at words (- P::span 1)) c) (call word_at (+ at 1) (&& is_there (! is_cut)))))))))))
-  (function @388 device void load_turn
+  (function @387 device void load_turn
     (comment "Loads a turn: a unit, or two of adjacent positions. `offset` is what was found of its pixel.")
     (attributes "__forceinline__")
     (argument (reference (array (array Word kWords) P::span)) words)
@@ -1161,7 +1163,7 @@
             (do @7 (call load_unit (at words 0) (call at_pixel first offset) is_inside left is_whole step)))
           (else
             (do @9 (call load_span words (call at_pixel first (? is_even offset (& offset (~ 1ull)))) is_inside (&& (! is_even) (== (% offset 2) 1)) is_even left is_whole step)))))))
-  (function @403 device void load_batch
+  (function @402 device void load_batch
     (comment "Loads a batch of a stage.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1192,7 +1194,7 @@
       (declare @21 (const int) channel (* (call piece_of turn thread kWindowSpans kWindowUnits) kVector))
       (declare @22 (const "unsigned long long") offset (? is_there (call pixel_offset table (+ kInputSpans (call pixel_of turn thread kWindowSpans kWindowUnits))) kOutside))
       (do @24 (call load_turn (at words (+ kInputBatch i)) (+ grad_y (* channel window_step)) offset P::wide_out kWindowSpan kWindowIsEven (- (. source outs) channel) (== (% kGroupOut P::block_out) 0) window_step))))
-  (function @433 device void store_unit
+  (function @432 device void store_unit
     (comment "Writes a unit to its place. {with scales: `scales` are those of its channels, of values that are split.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1213,7 +1215,7 @@
                 (do @8 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (at words 0) (at words 1) (at words 2) (at words 3)))))
               (else
                 (do @10 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (call low_halves (at words 0) (at words 1)) (call low_halves (at words 2) (at words 3)) (call low_halves (at words (- kWords 4)) (at words (- kWords 3))) (call low_halves (at words (- kWords 2)) (at words (- kWords 1)))))))))))))
-  (function @452 device void store_span
+  (function @451 device void store_span
     (comment "Writes the units of two adjacent positions to their places, each if it is wanted{with is_turned: ; the second one first if `is_turned`}. Then half of the lanes write odd pixels while the others write even ones, which are in other banks.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") first)
@@ -1248,7 +1250,7 @@
           (if @28 is_wanted
             (then
               (do @29 (call store_unit to low_offset unit scales false))))))))
-  (function @488 device void store_batch
+  (function @487 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1581,46 +1583,47 @@
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) from)
     (argument (const int) channels)
+    (argument (const int) all_channels)
     (argument int tile)
     (argument int slice)
     (argument (const int) batch)
     (argument (const "long long") plane)
     (argument int thread)
-    (declare @2 float4 most (call make_float4 0 0 0 0))
-    (if @3 P::channels_last
+    (declare @3 float4 most (call make_float4 0 0 0 0))
+    (if @4 P::channels_last
       (then
-        (declare @4 (const int) channel (+ (* tile kScanChannels) (* (% thread kScanLanes) 4)))
-        (declare @5 (const "long long") end (/ (* (* batch plane) (+ slice 1)) P::scan_slices))
-        (if @6 (< channel channels)
+        (declare @5 (const int) channel (+ (* tile kScanChannels) (* (% thread kScanLanes) 4)))
+        (declare @6 (const "long long") end (/ (* (* batch plane) (+ slice 1)) P::scan_slices))
+        (if @7 (< channel channels)
           (then
-            (for @7 plain (declare @7 "long long" first (+ (/ (* (* batch plane) slice) P::scan_slices) (/ thread kScanLanes))) (< first end) (+= first (* kScanReads kScanRows))
-              (declare @9 (array uint4 kScanReads) read)
-              (for @11 (pragma "unroll") (declare @11 int i 0) (< i kScanReads) (++ i)
-                (do @12 (= (at read i) (call make_uint4 0 0 0 0)))
-                (if @13 (< (+ first (* i kScanRows)) end)
+            (for @8 plain (declare @8 "long long" first (+ (/ (* (* batch plane) slice) P::scan_slices) (/ thread kScanLanes))) (< first end) (+= first (* kScanReads kScanRows))
+              (declare @10 (array uint4 kScanReads) read)
+              (for @12 (pragma "unroll") (declare @12 int i 0) (< i kScanReads) (++ i)
+                (do @13 (= (at read i) (call make_uint4 0 0 0 0)))
+                (if @14 (< (+ first (* i kScanRows)) end)
                   (then
-                    (do @14 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) channels)) channel)))))))
-              (for @18 (pragma "unroll") (declare @18 int i 0) (< i kScanReads) (++ i)
-                (do @19 (= (. most x) (call larger_finite (. most x) (call __uint_as_float (. (at read i) x)))))
-                (do @20 (= (. most y) (call larger_finite (. most y) (call __uint_as_float (. (at read i) y)))))
-                (do @21 (= (. most z) (call larger_finite (. most z) (call __uint_as_float (. (at read i) z)))))
-                (do @22 (= (. most w) (call larger_finite (. most w) (call __uint_as_float (. (at read i) w))))))))))
+                    (do @15 (= (at read i) (call load_constant_16 (+ (+ from (* (+ first (* i kScanRows)) all_channels)) channel)))))))
+              (for @19 (pragma "unroll") (declare @19 int i 0) (< i kScanReads) (++ i)
+                (do @20 (= (. most x) (call larger_finite (. most x) (call __uint_as_float (. (at read i) x)))))
+                (do @21 (= (. most y) (call larger_finite (. most y) (call __uint_as_float (. (at read i) y)))))
+                (do @22 (= (. most z) (call larger_finite (. most z) (call __uint_as_float (. (at read i) z)))))
+                (do @23 (= (. most w) (call larger_finite (. most w) (call __uint_as_float (. (at read i) w))))))))))
       (else
-        (declare_constexpr @27 int kPiece (* kScanReads kScanLanes))
-        (declare @28 (const "long long") pieces (/ (+ plane (- kPiece 1)) kPiece)
+        (declare_constexpr @28 int kPiece (* kScanReads kScanLanes))
+        (declare @29 (const "long long") pieces (/ (+ plane (- kPiece 1)) kPiece)
           (trail "of an image"))
-        (declare @29 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::scan_slices))
-        (for @30 plain (declare @30 "long long" piece (+ (/ (* (* batch pieces) slice) P::scan_slices) (/ thread kScanLanes))) (< piece end) (+= piece kScanRows)
-          (declare @32 (const "long long") image (/ piece pieces))
-          (declare @33 (const "long long") position (+ (* (% piece pieces) kPiece) (% thread kScanLanes)))
-          (declare @34 (pointer (const Element)) next (+ (+ from (* (+ (* image channels) tile) plane)) position))
-          (declare @35 (array float kScanReads) read)
-          (for @37 (pragma "unroll") (declare @37 int i 0) (< i kScanReads) (++ i)
-            (do @38 (= (at read i) (? (< (+ position (* i kScanLanes)) plane) (at next (* i kScanLanes)) 0))))
-          (for @41 (pragma "unroll") (declare @41 int i 0) (< i kScanReads) (++ i)
-            (do @42 (= (. most x) (call larger_finite (. most x) (at read i))))))))
-    (return @46 most))
-  (function @79 kernel void scan_channels
+        (declare @30 (const "long long") end (/ (* (* batch pieces) (+ slice 1)) P::scan_slices))
+        (for @31 plain (declare @31 "long long" piece (+ (/ (* (* batch pieces) slice) P::scan_slices) (/ thread kScanLanes))) (< piece end) (+= piece kScanRows)
+          (declare @33 (const "long long") image (/ piece pieces))
+          (declare @34 (const "long long") position (+ (* (% piece pieces) kPiece) (% thread kScanLanes)))
+          (declare @35 (pointer (const Element)) next (+ (+ from (* (+ (* image all_channels) tile) plane)) position))
+          (declare @36 (array float kScanReads) read)
+          (for @38 (pragma "unroll") (declare @38 int i 0) (< i kScanReads) (++ i)
+            (do @39 (= (at read i) (? (< (+ position (* i kScanLanes)) plane) (at next (* i kScanLanes)) 0))))
+          (for @42 (pragma "unroll") (declare @42 int i 0) (< i kScanReads) (++ i)
+            (do @43 (= (. most x) (call larger_finite (. most x) (at read i))))))))
+    (return @47 most))
+  (function @80 kernel void scan_channels
     (comment "(slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.")
     (launch_bounds kScanThreads)
     (argument (restrict (pointer (const Element))) x)
@@ -1637,42 +1640,42 @@
     (declare @7 (const int) slice (/ (. blockIdx x) kScanTiles))
     (declare @8 (const int) tile (% (. blockIdx x) kScanTiles))
     (declare @9 (const bool) is_input (< tile kScanTilesIn))
-    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
-    (comment @15 "Those of a channel: in NCHW first of a warp.")
-    (declare @16 (pointer float) found (static_cast (pointer float) (call shared_memory)))
-    (declare @17 (pointer float) to (+ (+ maxima (* slice kScannedChannels)) (? is_input 0 P::in_channels)))
-    (declare @18 (const int) channels (? is_input P::in_channels P::out_channels))
-    (declare @19 (const int) first (* (? is_input tile (- tile kScanTilesIn)) kScanChannels))
-    (if @20 P::channels_last
+    (declare @10 (const float4) most (? is_input (call scan_slice x P::in_channels P::x_channels tile slice batch (* (* (static_cast "long long" in_h) in_w) in_d) thread) (call scan_slice grad_y P::out_channels P::y_channels (- tile kScanTilesIn) slice batch (* (* (static_cast "long long" (call output_rows in_h)) (call output_columns in_w)) (call output_depth in_d)) thread)))
+    (comment @16 "Those of a channel: in NCHW first of a warp.")
+    (declare @17 (pointer float) found (static_cast (pointer float) (call shared_memory)))
+    (declare @18 (pointer float) to (+ (+ maxima (* slice kScannedChannels)) (? is_input 0 P::in_channels)))
+    (declare @19 (const int) channels (? is_input P::in_channels P::out_channels))
+    (declare @20 (const int) first (* (? is_input tile (- tile kScanTilesIn)) kScanChannels))
+    (if @21 P::channels_last
       (then
-        (declare @21 (pointer float) own (+ (+ found (* (/ thread kScanLanes) kScanChannels)) (* (% thread kScanLanes) 4)))
-        (do @22 (= (at own 0) (. most x)))
-        (do @23 (= (at own 1) (. most y)))
-        (do @24 (= (at own 2) (. most z)))
-        (do @25 (= (at own 3) (. most w)))
-        (do @26 (call __syncthreads))
-        (if @27 (&& (< thread kScanChannels) (< (+ first thread) channels))
+        (declare @22 (pointer float) own (+ (+ found (* (/ thread kScanLanes) kScanChannels)) (* (% thread kScanLanes) 4)))
+        (do @23 (= (at own 0) (. most x)))
+        (do @24 (= (at own 1) (. most y)))
+        (do @25 (= (at own 2) (. most z)))
+        (do @26 (= (at own 3) (. most w)))
+        (do @27 (call __syncthreads))
+        (if @28 (&& (< thread kScanChannels) (< (+ first thread) channels))
           (then
-            (declare @28 float largest 0)
-            (for @30 (pragma "unroll 8") (declare @30 int row 0) (< row kScanRows) (++ row)
-              (do @31 (= largest (call fmaxf largest (at found (+ (* row kScanChannels) thread))))))
-            (do @33 (= (at to (+ first thread)) largest)))))
+            (declare @29 float largest 0)
+            (for @31 (pragma "unroll 8") (declare @31 int row 0) (< row kScanRows) (++ row)
+              (do @32 (= largest (call fmaxf largest (at found (+ (* row kScanChannels) thread))))))
+            (do @34 (= (at to (+ first thread)) largest)))))
       (else
-        (declare @36 float of_warp (. most x))
-        (for @38 (pragma "unroll") (declare @38 int mask 1) (< mask 32) (*= mask 2)
-          (do @39 (= of_warp (call fmaxf of_warp (call __shfl_xor_sync 0xffffffffu of_warp mask)))))
-        (if @41 (== (% thread 32) 0)
+        (declare @37 float of_warp (. most x))
+        (for @39 (pragma "unroll") (declare @39 int mask 1) (< mask 32) (*= mask 2)
+          (do @40 (= of_warp (call fmaxf of_warp (call __shfl_xor_sync 0xffffffffu of_warp mask)))))
+        (if @42 (== (% thread 32) 0)
           (then
-            (do @42 (= (at found (/ thread 32)) of_warp))))
-        (do @44 (call __syncthreads))
-        (if @45 (== thread 0)
+            (do @43 (= (at found (/ thread 32)) of_warp))))
+        (do @45 (call __syncthreads))
+        (if @46 (== thread 0)
           (then
-            (declare @46 float largest 0)
-            (for @48 (pragma "unroll") (declare @48 int warp 0) (< warp (/ kScanThreads 32)) (++ warp)
-              (do @49 (= largest (call fmaxf largest (at found warp)))))
-            (do @51 (= (at to first) largest)))))))
-  (constant @134 int kScanSharedBytes (? P::channels_last (* (* 4 kScanRows) kScanChannels) (* 4 (/ kScanThreads 32))))
-  (function @137 device float scale_of_channel
+            (declare @47 float largest 0)
+            (for @49 (pragma "unroll") (declare @49 int warp 0) (< warp (/ kScanThreads 32)) (++ warp)
+              (do @50 (= largest (call fmaxf largest (at found warp)))))
+            (do @52 (= (at to first) largest)))))))
+  (constant @136 int kScanSharedBytes (? P::channels_last (* (* 4 kScanRows) kScanChannels) (* 4 (/ kScanThreads 32))))
+  (function @139 device float scale_of_channel
     (comment "The scale of a channel: what brings its largest finite magnitude to at least 2^14 and below 2^15.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) maxima)
@@ -1681,7 +1684,7 @@
     (for @3 (pragma "unroll 8") (declare @3 int slice 0) (< slice P::scan_slices) (++ slice)
       (do @4 (= most (call fmaxf most (at maxima (+ (* slice kScannedChannels) channel))))))
     (return @6 (call power_of_two (call scale_exponent most))))
-  (function @147 device void find_scales
+  (function @149 device void find_scales
     (comment "The scales of the block's channels, and 1 for those beyond the group's last. All threads share them.")
     (attributes "__forceinline__")
     (argument (pointer float) scales)
@@ -1695,7 +1698,7 @@
       (declare @3 (const int) channel (? (< i P::block_in) i (- i P::block_in)))
       (declare @4 (const bool) is_there (< channel (? (< i P::block_in) ins outs)))
       (do @5 (= (at scales i) (? is_there (call scale_of_channel maxima (+ channel (? (< i P::block_in) first_in (+ P::in_channels first_out)))) 1)))))
-  (function @157 device int exponent_of
+  (function @159 device int exponent_of
     (attributes "__forceinline__")
     (argument float scale)
     (return @1 (- (/ (call __float_as_int scale) (<< 1 23)) 127)))
@@ -1872,10 +1875,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -1889,7 +1892,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -1899,7 +1902,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -1914,7 +1917,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -1928,15 +1931,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1954,7 +1957,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -1975,7 +1978,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -2023,7 +2026,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)

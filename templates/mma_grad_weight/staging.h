@@ -157,11 +157,10 @@ __device__ __forceinline__ void find_pixels(unsigned char* table, const Source& 
       const int iz = plane % in_d;
       const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
       is_inside = is_inside && (is_input || (oz >= 0 && oz < out_d));
-      offset = is_input ? offset_in_volume(place, volume, iz, P::in_channels, in_d, in_h, in_w)
-                        : offset_in_volume(place, volume, oz, P::out_channels, out_d, out_h, out_w);
+      offset = is_input ? offset_in_volume(place, volume, iz, P::x_channels, in_d, in_h, in_w)
+                        : offset_in_volume(place, volume, oz, P::y_channels, out_d, out_h, out_w);
     } else {
-      offset =
-          is_input ? offset_of(place, P::in_channels, in_h, in_w) : offset_of(place, P::out_channels, out_h, out_w);
+      offset = is_input ? offset_of(place, P::x_channels, in_h, in_w) : offset_of(place, P::y_channels, out_h, out_w);
     }
     unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * kElementBytes : kOutside;
     if (!kPlanar && (is_input ? kInputSpan > 1 && !kInputIsEven : kWindowSpan > 1 && !kWindowIsEven)) {
@@ -192,10 +191,10 @@ __device__ __forceinline__ const Element* at_pixel(const Element* first, unsigne
 
 // What a stage is read from: its first image.
 __device__ __forceinline__ const Element* input_of(const Source& source, int image, const int in_h, const int in_w) {
-  return kDeep ? source.x : source.x + image * (P::in_channels * (static_cast<long long>(in_h) * in_w));
+  return kDeep ? source.x : source.x + image * (P::x_channels * (static_cast<long long>(in_h) * in_w));
 }
 __device__ __forceinline__ const Element* window_of(const Source& source, int image, const int out_h, const int out_w) {
-  return kDeep ? source.grad_y : source.grad_y + image * (P::out_channels * (static_cast<long long>(out_h) * out_w));
+  return kDeep ? source.grad_y : source.grad_y + image * (P::y_channels * (static_cast<long long>(out_h) * out_w));
 }
 
 // ---- Asynchronous copies ----

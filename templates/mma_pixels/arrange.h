@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(kArrangers)
       arrange_split(x, exponents, arranged, pixel, plane, part, lane);
     }
   } else if (pixel < batch * plane) {
-    const Element* from = x + (pixel / plane * P::in_channels * plane + pixel % plane);
+    const Element* from = x + (pixel / plane * P::x_channels * plane + pixel % plane);
     unsigned char* to = arranged + pixel * kInputPixelBytes;
 #pragma unroll
     for (int i = 0; i < kPartVectors / kSharedVectors; ++i) {

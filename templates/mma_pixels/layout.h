@@ -58,7 +58,7 @@ constexpr int kKBlocks = ceil_div(kGroupIn, kStageChannels);
 constexpr int kGroupChannels = kSplit             ? kParts * kKBlocks * P::block_k
                                : P::channels_last ? kGroupIn
                                                   : ceil_div(kGroupIn, kVector) * kVector;
-constexpr int kInputPixelBytes = P::groups * kGroupChannels * kBytes;
+constexpr int kInputPixelBytes = (P::channels_last && !kSplit ? P::x_channels : P::groups * kGroupChannels) * kBytes;
 
 // What arranges x: a warp takes pixels whose elements of a channel are a sector, and some vectors of these; a block
 // takes the same vectors of eight times as many pixels.

@@ -116,14 +116,14 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     if (kHasDepth) {
       bits |= taps_within(iz, in_d, kPhaseTapsD, kOffsetStepD) << kFirstBitD;
     }
-    const long long out_image = image * P::out_channels * out_d;
+    const long long out_image = image * P::y_channels * out_d;
     const bool is_stored = image < batch && (!kHasDepth || oz < out_d) && oy < out_h && ox < out_w;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] =
-        kPlanes ? (((image * P::in_channels * in_d + iz) * in_h + iy) * in_w + ix) * kBytes
+        kPlanes ? (((image * P::x_channels * in_d + iz) * in_h + iy) * in_w + ix) * kBytes
                 : (((image * in_d + iz) * in_h + iy) * in_w + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
         !is_stored         ? -1
-        : P::channels_last ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::out_channels
+        : P::channels_last ? (((image * out_d + oz) * out_h + oy) * out_w + ox) * P::y_channels
                            : ((out_image + oz) * out_h + oy) * out_w + (kFusedPhases ? 0 : ox);
     if constexpr (kFusedPhases) {
       reinterpret_cast<int*>(shared + kColumnOffset)[i] = ox;
@@ -614,8 +614,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     }
     const long long plane = static_cast<long long>(out_d) * out_h * out_w;
     store_outputs(acc, y + (group * kGroupOut + first_out / P::column_phases) * (P::channels_last ? 1 : plane), shared,
-                  biases, warp_m * kWarpRows + lane / 4 * kSpan,
-                  warp_n * kWarpChannels + lane % 4 * kAdjacentChannels, kGroupColumns - first_out, plane, out_w);
+                  biases, warp_m * kWarpRows + lane / 4 * kSpan, warp_n * kWarpChannels + lane % 4 * kAdjacentChannels,
+                  kGroupColumns - first_out, plane, out_w);
   }
 }
 

@@ -52,8 +52,7 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
   const int group = of_image / kScanSlices / kKBlocks;
   const int first = of_image / kScanSlices % kKBlocks * P::block_k;  // channel of the group
   const int channels = kGroupIn % P::block_k == 0 ? P::block_k : min(P::block_k, kGroupIn - first);
-  const Element* from =
-      x + image * P::in_channels * plane + (group * kGroupIn + first) * (P::channels_last ? 1 : plane);
+  const Element* from = x + image * P::x_channels * plane + (group * kGroupIn + first) * (P::channels_last ? 1 : plane);
   // With channels last a warp reads the channels of a pixel; else all are adjacent.
   const bool is_read = !P::channels_last || thread % 32 < channels;
   const long long all = P::channels_last ? plane : plane * channels;
@@ -67,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(kScanThreads)
     for (int k = 0; k < kScanReads; ++k) {
       read[k] = 0;
       if (i + k * kTogether < end) {
-        read[k] = P::channels_last ? from[(i + k * kTogether) * P::in_channels + thread % 32] : from[i + k * kTogether];
+        read[k] = P::channels_last ? from[(i + k * kTogether) * P::x_channels + thread % 32] : from[i + k * kTogether];
       }
     }
 #pragma unroll
@@ -139,8 +138,8 @@ __device__ __forceinline__ void arrange_split(const Element* __restrict__ x, con
   const int* of_image = exponents + image * kExponents + group * kGroupExponents;
   const float scale = power_of_two(of_image[0] + of_image[1 + of_group]);
   const Element* from = P::channels_last
-                            ? x + pixel * P::in_channels + (group * kGroupIn + first)
-                            : x + image * P::in_channels * plane + pixel % plane + (group * kGroupIn + first) * plane;
+                            ? x + pixel * P::x_channels + (group * kGroupIn + first)
+                            : x + image * P::x_channels * plane + pixel % plane + (group * kGroupIn + first) * plane;
   float values[kVector];
 #pragma unroll
   for (int c = 0; c < kVector; ++c) {

@@ -119,7 +119,7 @@ __device__ __forceinline__ void stage_input(unsigned char* __restrict__ staged, 
     const int iy = first_row + pixel / kStagedColumns;
     const int ix = first_column + pixel % kStagedColumns;
     const bool is_inside = (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
-    const Element* from = x + ((static_cast<Offset>(iy) * in_w + ix) * P::in_channels + unit * kUnit);
+    const Element* from = x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + unit * kUnit);
     if (!is_copied) {
       async_copy_16(staged + 16 * (unit * kUnitPixels + pixel), is_inside ? from : x, is_inside ? 16 : 0);
     } else if (is_inside) {
@@ -301,7 +301,7 @@ __device__ __forceinline__ void store_row(const Element* __restrict__ exchange, 
     if (column < columns) {
       const Element* from =
           exchange + ((column % P::stride_w * kInstructionM + column / P::stride_w) * kPixelPitch + vector * 8);
-      store_global_16(y + (column * P::out_channels + vector * 8), *reinterpret_cast<const uint4*>(from));
+      store_global_16(y + (column * P::y_channels + vector * 8), *reinterpret_cast<const uint4*>(from));
     }
   }
 }
@@ -314,7 +314,7 @@ __device__ __forceinline__ void store_empty_row(const Element* __restrict__ empt
     const int column = i / kVectors;
     const int vector = i % kVectors;
     if (column < columns) {
-      store_global_16(y + (column * P::out_channels + vector * 8), *reinterpret_cast<const uint4*>(empty + vector * 8));
+      store_global_16(y + (column * P::y_channels + vector * 8), *reinterpret_cast<const uint4*>(empty + vector * 8));
     }
   }
 }
@@ -344,11 +344,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   // Bases are 64-bit; every offset from them fits its type.
   const Element* x_group =
-      x + (static_cast<long long>(image) * P::in_channels * (static_cast<long long>(in_h) * in_w) + group * kGroupIn);
+      x + (static_cast<long long>(image) * P::x_channels * (static_cast<long long>(in_h) * in_w) + group * kGroupIn);
   const Element* weight_group =
       weight + static_cast<long long>(group) * (static_cast<long long>(kGroupIn) * kGroupOut * kTaps);
   Element* y_image =
-      y + (static_cast<long long>(image) * P::out_channels * (static_cast<long long>(out_h) * out_w) + first_out);
+      y + (static_cast<long long>(image) * P::y_channels * (static_cast<long long>(out_h) * out_w) + first_out);
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Element* empty = reinterpret_cast<Element*>(shared + kEmptyOffset);
@@ -387,7 +387,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       // The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.
       const int y_row = (tile_y * P::tile_rows + row) * P::stride_h + row_phase(i);
       if (columns > 0 && y_row < out_h) {
-        Element* to = y_image + (static_cast<Offset>(y_row) * out_w + first_column) * P::out_channels;
+        Element* to = y_image + (static_cast<Offset>(y_row) * out_w + first_column) * P::y_channels;
         if (i < kTapRows) {
 #pragma unroll 1
           for (int part = 0; part < kBlocks; ++part) {

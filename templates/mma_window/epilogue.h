@@ -52,7 +52,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* _
             const int ox = m_x * P::stride_w - P::padding_w + phase_w;
             if (ox >= 0 && ox < out_w) {
               Element* to =
-                  y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::out_channels +
+                  y + (((static_cast<long long>(image) * out_d + plane) * out_h + oy) * out_w + ox) * P::y_channels +
                   channel;
 #pragma unroll
               for (int i = 0; i < kWarpChannels / 4; i += P::store) {

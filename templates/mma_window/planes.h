@@ -45,5 +45,5 @@ __device__ __forceinline__ void next_depth_tap(Next& next, Places& places, int t
 
 // x, or a channel of it, from a plane on.
 __device__ __forceinline__ const Element* from_plane(const Element* x, int plane, const int in_h, const int in_w) {
-  return x + static_cast<long long>(plane) * (P::channels_last ? P::in_channels : 1) * in_h * in_w;
+  return x + static_cast<long long>(plane) * (P::channels_last ? P::x_channels : 1) * in_h * in_w;
 }

@@ -59,7 +59,7 @@ __device__ __forceinline__ void find_stored(Stored& stored, const Tile& tile, in
     const int oy = m_y * P::stride_h + phase_row - P::padding_h;
     const bool inside = any && ox >= 0 && ox < out_w && (!kFlat || image < batch);
     stored.offset[round] =
-        (((static_cast<long long>(image) * P::out_channels + (channel + stored_channel(first_stored(lane)))) * out_d +
+        (((static_cast<long long>(image) * P::y_channels + (channel + stored_channel(first_stored(lane)))) * out_d +
           (kVolume ? tile.plane : 0)) *
              out_h +
          oy) *
@@ -178,7 +178,7 @@ __device__ __forceinline__ void store_turn(Element* __restrict__ y, const Elemen
     if ((kSingles % 32 == 0 || index < kSingles) && (kGroupOut % P::block_n == 0 || own < left) && ox >= 0 &&
         ox < out_w && oy >= 0 && oy < out_h) {
       const long long plane =
-          (static_cast<long long>(tile.image) * P::out_channels + (channel + own)) * out_d + (kVolume ? tile.plane : 0);
+          (static_cast<long long>(tile.image) * P::y_channels + (channel + own)) * out_d + (kVolume ? tile.plane : 0);
       y[(plane * out_h + oy) * out_w + ox] = place[of_turn * kChannelPitch + row * kOutputRowPitch + element];
     }
   }

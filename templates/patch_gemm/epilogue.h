@@ -59,7 +59,7 @@ __device__ __forceinline__ void store_outputs(Element* __restrict__ y, const Acc
                                    : static_cast<long long>(row) * P::stride_h) *
                               out_w +
                           column * P::stride_w) *
-                             P::out_channels +
+                             P::y_channels +
                          first_out);
 #pragma unroll
       for (int tap = 0; tap < kTaps; ++tap) {
@@ -68,7 +68,7 @@ __device__ __forceinline__ void store_outputs(Element* __restrict__ y, const Acc
                                                        : tap / P::kernel_w) *
                             out_w +
                         tap % P::kernel_w) *
-                           P::out_channels,
+                           P::y_channels,
                   acc, biases, half, tap, first_out, threadIdx.x % 4);
       }
     }

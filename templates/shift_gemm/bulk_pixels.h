@@ -6,7 +6,8 @@
 #include "layout.h"
 
 // Adjacent pixels of a row that one copy brings: a group where its channels are adjacent in memory too.
-constexpr int kCopyPixels = P::groups == 1 && P::block_k == P::in_channels ? kThreadColumns : 1;
+constexpr int kCopyPixels =
+    P::groups == 1 && P::block_k == P::in_channels && P::x_channels == P::in_channels ? kThreadColumns : 1;
 constexpr int kPixelCopies = kPlane / kCopyPixels;
 constexpr int kPixelCopyBytes = kCopyPixels * P::block_k * kBytes;  // of one bulk copy
 

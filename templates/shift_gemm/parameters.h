@@ -17,10 +17,12 @@ struct Parameters {
   static constexpr int groups = 1;
   static constexpr int in_channels = 128;  // of a group
   static constexpr int out_channels = 64;
+  static constexpr int x_channels = 128;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 64;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;         // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
-  static constexpr bool weights_exchanged = false;  // for gradients of the input: device/exchanged_weights.h
+  static constexpr bool weights_exchanged = false;     // for gradients of the input: device/exchanged_weights.h
   // Of the input, from a position to the next one: the layer's stride in gradients of the input, whose stride is 1.
   static constexpr int input_stride_h = 1;
   static constexpr int input_stride_w = 1;

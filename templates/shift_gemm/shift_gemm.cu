@@ -174,16 +174,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             copy = find_copy(x, tile.image, first_in + first_channel_of(k_block), first_row_of(k_block, first_row),
                              first_column, row_producer(warp, thread), batch, rows, columns);
           }
-          if ((kRowBlocks > 1 ? needs_zero_pad(first_row_of(k_block, first_row), first_column, batch - tile.image, rows,
-                                               columns)
-                              : is_padded && k_block < rank * kOwnKBlocks + P::stages) ||
+          if ((kRowBlocks > 1
+                   ? needs_zero_pad(first_row_of(k_block, first_row), first_column, batch - tile.image, rows, columns)
+                   : is_padded && k_block < rank * kOwnKBlocks + P::stages) ||
               channels != P::block_k) {
             zero_pad(staged, channels, first_row_of(k_block, first_row), first_column, thread, batch - tile.image, rows,
                      columns);
           }
           if (!kByWarps || elect_one()) {
             if (kSkewed && copy.at_end) {
-              copy_end_rows(staged, copy, x, x + batch * in_image, channels, &full[stage], plane);
+              copy_end_rows(staged, copy, x,
+                            P::x_channels == P::groups * P::in_channels
+                                ? x + batch * in_image
+                                : x + (batch * in_image - (P::x_channels - P::groups * P::in_channels) * plane),
+                            channels, &full[stage], plane);
             } else {
               copy_rows(staged, copy, channels, &full[stage], plane, columns);
             }
@@ -220,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int row = place_in_tile / (P::tile_w / P::thread_positions) % P::tile_h;
     const int column = place_in_tile % (P::tile_w / P::thread_positions) * P::thread_positions;
     const int position = (image * kStagedRows + row) * kRowPitch + column * P::input_stride_w;
-    const int own = kPixelGroups ? position / kThreadColumns * kPixelGroupPitch + quarter * (8 / kBytes)
+    const int own = kPixelGroups       ? position / kThreadColumns * kPixelGroupPitch + quarter * (8 / kBytes)
                     : P::channels_last ? position * kPixelPitch + quarter * (8 / kBytes)
                                        : quarter * (4 / kBytes) * kChannelPitch + position;
     const int co = first_out + rank * kStoredChannels + quarter * kAdjacentChannels;

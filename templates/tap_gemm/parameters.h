@@ -22,6 +22,8 @@ struct Parameters {
   static constexpr int in_channels = 256;
   static constexpr int out_channels = 128;
   static constexpr int groups = 1;
+  static constexpr int x_channels = 256;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 128;
   static constexpr bool channels_last = true;          // grad_x and grad_y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout)
 

@@ -225,7 +225,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
           (((kVolume ? static_cast<long long>(image) * in_d + plane : static_cast<long long>(image)) * in_h + row) *
                in_w +
            column) *
-              P::in_channels +
+              P::x_channels +
           channel;
 #pragma unroll
       for (int i = 0; i < P::block_n; i += 32) {

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "c03cdd92aeb3ff8b387c0a40fbc6768ac97bab01c22d43d2ff14f5b3d1a45df0")
+  (digest "c40bafe1f3291da216a69b97e723ae6a08235867ca486a5bca8a0340b1fcce8e")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -18,6 +18,8 @@
   (parameter int in_channels 256)
   (parameter int out_channels 128)
   (parameter int groups 1)
+  (parameter int x_channels 256)
+  (parameter int y_channels 128)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
   (parameter int depth 1)
@@ -696,7 +698,7 @@
       (declare @14 (const int) column (+ (. place column) (% m P::box_w)))
       (if @15 (&& (&& (&& (< image batch) (|| (! kVolume) (< plane in_d))) (< row in_h)) (< column in_w))
         (then
-          (declare @16 (pointer Element) to (+ (+ grad_x (* (+ (* (+ (* (? kVolume (+ (* (static_cast "long long" image) in_d) plane) (static_cast "long long" image)) in_h) row) in_w) column) P::in_channels)) channel))
+          (declare @16 (pointer Element) to (+ (+ grad_x (* (+ (* (+ (* (? kVolume (+ (* (static_cast "long long" image) in_d) plane) (static_cast "long long" image)) in_h) row) in_w) column) P::x_channels)) channel))
           (for @24 (pragma "unroll") (declare @24 int i 0) (< i P::block_n) (+= i 32)
             (if @25 (|| (== (% P::in_channels P::block_n) 0) (< (+ channel i) P::in_channels))
               (then

@@ -24,13 +24,13 @@ constexpr int kTileRows = P::threads_y;
 constexpr int kWorkers = P::threads_x * P::threads_y * P::threads_c;
 constexpr int kThreads = ceil_div(kWorkers, 32) * 32;  // the last ones may have nothing to do
 
-// Channels last, all channels of a pixel are read where there is one group: a row is one sequence of elements.
-constexpr bool kFlat = P::channels_last && P::groups == 1;
-constexpr int kPixel = kFlat ? P::out_channels : 1;  // elements of a column in a window
-constexpr int kWindowStep =
-    P::channels_last && P::groups > 1 ? P::out_channels : 1;  // from an element to the next, in memory
-constexpr int kOuts = kFlat ? kGroupOut : 1;                  // output channels of a window
-constexpr int kWindows = kFlat ? 1 : kGroupOut;               // windows of a group
+// Channels last, all channels of a pixel are read where there is one group and grad_y has no others: a row is one
+// sequence of elements.
+constexpr bool kFlat = P::channels_last && P::groups == 1 && P::y_channels == P::out_channels;
+constexpr int kPixel = kFlat ? P::out_channels : 1;                          // elements of a column in a window
+constexpr int kWindowStep = P::channels_last && !kFlat ? P::y_channels : 1;  // from an element to the next, in memory
+constexpr int kOuts = kFlat ? kGroupOut : 1;                                 // output channels of a window
+constexpr int kWindows = kFlat ? 1 : kGroupOut;                              // windows of a group
 
 // A window has what some taps of a kernel row reach from a thread's columns, from the begin of a vector on.
 constexpr int kTapTiles = P::kernel_w / P::taps_w;

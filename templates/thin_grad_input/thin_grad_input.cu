@@ -149,7 +149,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, Element* __restri
         for (int i = 0; i < kStored; ++i) {
           values[i] = acc[i % P::channels_per_thread][column];
         }
-        store_elements(grad_x + static_cast<Offset>(column) * P::in_channels, values, channels);
+        store_elements(grad_x + static_cast<Offset>(column) * P::x_channels, values, channels);
       }
     }
   } else {
@@ -202,10 +202,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   // Bases are 64-bit; every offset from them fits its type.
   const long long in_pixels = static_cast<long long>(in_h) * in_w * in_d;
   const long long out_pixels = static_cast<long long>(out_h) * out_w * out_d;
-  const long long image_channel = static_cast<long long>(image) * P::out_channels;
+  const long long image_channel = static_cast<long long>(image) * P::y_channels;
   const Element* y_group = grad_y + (P::channels_last ? image_channel * out_pixels + group * kGroupOut
                                                       : (image_channel + group * kGroupOut) * out_pixels);
-  const Offset row_elements = static_cast<Offset>(out_w) * (P::channels_last ? P::out_channels : 1);
+  const Offset row_elements = static_cast<Offset>(out_w) * (P::channels_last ? P::y_channels : 1);
   const Offset row_end = static_cast<Offset>(out_w) * kPixel;
   const Offset first_column = (static_cast<Offset>(ix) * P::stride_w - P::padding_w) * kPixel - kShift;
 
@@ -215,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
     if (oz >= 0 && oz < out_d) {
       const Element* y_plane =
-          y_group + static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1);
+          y_group + static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::y_channels : 1);
       if (P::kernel_d > 1) {
         __syncthreads();  // all threads have read the weights before
       }
@@ -248,10 +248,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   if (works) {
     const Offset position = static_cast<Offset>(iy) * in_w + ix;
-    Element* x_image = grad_x + static_cast<long long>(image) * P::in_channels * in_pixels +
-                       static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::in_channels : 1);
+    Element* x_image = grad_x + static_cast<long long>(image) * P::x_channels * in_pixels +
+                       static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::x_channels : 1);
     const int channel = group * kGroupIn + first_in;
-    store(acc, x_image + (P::channels_last ? position * P::in_channels + channel : channel * in_pixels + position),
+    store(acc, x_image + (P::channels_last ? position * P::x_channels + channel : channel * in_pixels + position),
           kGroupIn - first_in, in_w - ix, in_pixels);
   }
 }

@@ -1,5 +1,5 @@
 (program thin_grad_input
-  (digest "ba1eed6cbebe7855a565968867d29ebbba3d01344fed1beaa30778fc3600f099")
+  (digest "9fde6d8a9e873ff4e9c728a48388e21881be1b003edd24c38cf411f6967e1157")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -18,6 +18,8 @@
   (parameter int in_channels 64)
   (parameter int out_channels 3)
   (parameter int groups 1)
+  (parameter int x_channels 64)
+  (parameter int y_channels 3)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
   (parameter int depth 1)
@@ -241,9 +243,9 @@
   (constant @23 int kTileRows P::threads_y)
   (constant @24 int kWorkers (* (* P::threads_x P::threads_y) P::threads_c))
   (constant @25 int kThreads (* (call ceil_div kWorkers 32) 32) (trail "the last ones may have nothing to do"))
-  (constant @28 bool kFlat (&& P::channels_last (== P::groups 1)))
-  (constant @29 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
-  (constant @30 int kWindowStep (? (&& P::channels_last (> P::groups 1)) P::out_channels 1) (trail "from an element to the next, in memory"))
+  (constant @29 bool kFlat (&& (&& P::channels_last (== P::groups 1)) (== P::y_channels P::out_channels)))
+  (constant @30 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
+  (constant @31 int kWindowStep (? (&& P::channels_last (! kFlat)) P::y_channels 1) (trail "from an element to the next, in memory"))
   (constant @32 int kOuts (? kFlat kGroupOut 1) (trail "output channels of a window"))
   (constant @33 int kWindows (? kFlat 1 kGroupOut) (trail "windows of a group"))
   (constant @36 int kTapTiles (/ P::kernel_w P::taps_w))
@@ -423,7 +425,7 @@
               (declare @6 (array Sum kStored) values)
               (for @8 (pragma "unroll") (declare @8 int i 0) (< i kStored) (++ i)
                 (do @9 (= (at values i) (at (at acc (% i P::channels_per_thread)) column))))
-              (do @11 (call store_elements (+ grad_x (* (static_cast Offset column) P::in_channels)) values channels))))))
+              (do @11 (call store_elements (+ grad_x (* (static_cast Offset column) P::x_channels)) values channels))))))
       (else
         (for @16 (pragma "unroll") (declare @16 int channel 0) (< channel P::channels_per_thread) (++ channel)
           (if @17 (|| kWholeChannels (< channel channels))
@@ -471,9 +473,9 @@
     (comment @30 "Bases are 64-bit; every offset from them fits its type.")
     (declare @31 (const "long long") in_pixels (* (* (static_cast "long long" in_h) in_w) in_d))
     (declare @32 (const "long long") out_pixels (* (* (static_cast "long long" out_h) out_w) out_d))
-    (declare @33 (const "long long") image_channel (* (static_cast "long long" image) P::out_channels))
+    (declare @33 (const "long long") image_channel (* (static_cast "long long" image) P::y_channels))
     (declare @34 (pointer (const Element)) y_group (+ grad_y (? P::channels_last (+ (* image_channel out_pixels) (* group kGroupOut)) (* (+ image_channel (* group kGroupOut)) out_pixels))))
-    (declare @36 (const Offset) row_elements (* (static_cast Offset out_w) (? P::channels_last P::out_channels 1)))
+    (declare @36 (const Offset) row_elements (* (static_cast Offset out_w) (? P::channels_last P::y_channels 1)))
     (declare @37 (const Offset) row_end (* (static_cast Offset out_w) kPixel))
     (declare @38 (const Offset) first_column (- (* (- (* (static_cast Offset ix) P::stride_w) P::padding_w) kPixel) kShift))
     (blank @38)
@@ -483,7 +485,7 @@
       (declare @43 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
       (if @44 (&& (>= oz 0) (< oz out_d))
         (then
-          (declare @45 (pointer (const Element)) y_plane (+ y_group (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
+          (declare @45 (pointer (const Element)) y_plane (+ y_group (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1))))
           (if @47 (> P::kernel_d 1)
             (then
               (do @48 (call __syncthreads)
@@ -506,6 +508,6 @@
     (if @77 works
       (then
         (declare @78 (const Offset) position (+ (* (static_cast Offset iy) in_w) ix))
-        (declare @79 (pointer Element) x_image (+ (+ grad_x (* (* (static_cast "long long" image) P::in_channels) in_pixels)) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
+        (declare @79 (pointer Element) x_image (+ (+ grad_x (* (* (static_cast "long long" image) P::x_channels) in_pixels)) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::x_channels 1))))
         (declare @81 (const int) channel (+ (* group kGroupIn) first_in))
-        (do @82 (call store acc (+ x_image (? P::channels_last (+ (* position P::in_channels) channel) (+ (* channel in_pixels) position))) (- kGroupIn first_in) (- in_w ix) in_pixels))))))
+        (do @82 (call store acc (+ x_image (? P::channels_last (+ (* position P::x_channels) channel) (+ (* channel in_pixels) position))) (- kGroupIn first_in) (- in_w ix) in_pixels))))))

@@ -22,6 +22,8 @@ struct Parameters {
   static constexpr int in_channels = 64;
   static constexpr int out_channels = 3;
   static constexpr int groups = 1;
+  static constexpr int x_channels = 64;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 3;
   static constexpr bool has_bias = true;
   static constexpr bool channels_last = false;         // x and grad_y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KD, KH, KW, Cout / groups)

@@ -73,7 +73,7 @@ __device__ __forceinline__ void load_inputs(Inputs& inputs, const Element* __res
         const int column = P::channels_last ? other : along;
         const bool is_inside = (kWholeChannels || channel < channels) && (kWholeColumns || column < columns);
         const Offset place =
-            P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel : channel * in_pixels + column;
+            P::channels_last ? static_cast<Offset>(column) * P::x_channels + channel : channel * in_pixels + column;
         const uint4 elements = load_constant_16(x + (is_inside ? place : 0));
         const unsigned int words[4] = {is_inside ? elements.x : 0, is_inside ? elements.y : 0,
                                        is_inside ? elements.z : 0, is_inside ? elements.w : 0};
@@ -90,7 +90,7 @@ __device__ __forceinline__ void load_inputs(Inputs& inputs, const Element* __res
       for (int column = 0; column < P::columns_per_thread; ++column) {
         const bool is_inside = (kWholeChannels || channel < channels) && (kWholeColumns || column < columns);
         const Offset place =
-            P::channels_last ? static_cast<Offset>(column) * P::in_channels + channel : channel * in_pixels + column;
+            P::channels_last ? static_cast<Offset>(column) * P::x_channels + channel : channel * in_pixels + column;
         const Sum value = widen(x[is_inside ? place : 0]);
         inputs[channel][column] = is_inside ? value : static_cast<Sum>(0);
       }
@@ -218,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       x + (P::channels_last ? group * kGroupIn + first_in : (group * kGroupIn + first_in) * in_pixels);
   const Element* y_channel = grad_y + (P::channels_last ? group * kGroupOut + made.first_out
                                                         : (group * kGroupOut + made.first_out) * out_pixels);
-  const Offset row_elements = static_cast<Offset>(out_w) * (P::channels_last ? P::out_channels : 1);
+  const Offset row_elements = static_cast<Offset>(out_w) * (P::channels_last ? P::y_channels : 1);
   const Offset row_end = static_cast<Offset>(out_w) * kPixel;
 
   // The tile, and how it moves on.
@@ -239,13 +239,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       Inputs inputs;
       load_inputs(inputs,
                   x_slot +
-                      (image * P::in_channels * in_pixels + static_cast<long long>(P::depth == 1 ? 0 : iz) * in_h *
-                                                                in_w * (P::channels_last ? P::in_channels : 1)) +
-                      (static_cast<Offset>(iy) * in_w + ix) * (P::channels_last ? P::in_channels : 1),
+                      (image * P::x_channels * in_pixels + static_cast<long long>(P::depth == 1 ? 0 : iz) * in_h *
+                                                               in_w * (P::channels_last ? P::x_channels : 1)) +
+                      (static_cast<Offset>(iy) * in_w + ix) * (P::channels_last ? P::x_channels : 1),
                   kGroupIn - first_in, in_w - ix, static_cast<Offset>(in_pixels));
       const Element* y_plane =
-          y_channel + (image * P::out_channels * out_pixels +
-                       static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::out_channels : 1));
+          y_channel + (image * P::y_channels * out_pixels +
+                       static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::y_channels : 1));
       const Offset first_column =
           (static_cast<Offset>(ix) * P::stride_w - P::padding_w + P::dilation_w * made.first_kw) * kPixel - kShift;
 #pragma unroll

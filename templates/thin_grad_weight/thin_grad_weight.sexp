@@ -1,5 +1,5 @@
 (program thin_grad_weight
-  (digest "ba27c52da875817fba990caf730164b3214f32f57caee9c19f294db0aa43b7e3")
+  (digest "90fa7072c0150e30aedb820a3a8d3bd9a7a61a8ce891c8a17afd2f1028c4258a")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -18,6 +18,8 @@
   (parameter int in_channels 64)
   (parameter int out_channels 3)
   (parameter int groups 1)
+  (parameter int x_channels 64)
+  (parameter int y_channels 3)
   (parameter bool has_bias true)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -209,9 +211,9 @@
   (constant @23 int kTileRows P::threads_y)
   (constant @24 int kWorkers (* (* P::threads_x P::threads_y) P::threads_c))
   (constant @25 int kThreads (* (call ceil_div kWorkers 32) 32) (trail "the last ones may have nothing to do"))
-  (constant @28 bool kFlat (&& P::channels_last (== P::groups 1)))
-  (constant @29 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
-  (constant @30 int kWindowStep (? (&& P::channels_last (> P::groups 1)) P::out_channels 1) (trail "from an element to the next, in memory"))
+  (constant @29 bool kFlat (&& (&& P::channels_last (== P::groups 1)) (== P::y_channels P::out_channels)))
+  (constant @30 int kPixel (? kFlat P::out_channels 1) (trail "elements of a column in a window"))
+  (constant @31 int kWindowStep (? (&& P::channels_last (! kFlat)) P::y_channels 1) (trail "from an element to the next, in memory"))
   (constant @32 int kOuts (? kFlat kGroupOut 1) (trail "output channels of a window"))
   (constant @33 int kWindows (? kFlat 1 kGroupOut) (trail "windows of a group"))
   (constant @36 int kTapTiles (/ P::kernel_w P::taps_w))
@@ -317,7 +319,7 @@
             (declare @9 (const int) channel (? P::channels_last along other))
             (declare @10 (const int) column (? P::channels_last other along))
             (declare @11 (const bool) is_inside (&& (|| kWholeChannels (< channel channels)) (|| kWholeColumns (< column columns))))
-            (declare @12 (const Offset) place (? P::channels_last (+ (* (static_cast Offset column) P::in_channels) channel) (+ (* channel in_pixels) column)))
+            (declare @12 (const Offset) place (? P::channels_last (+ (* (static_cast Offset column) P::x_channels) channel) (+ (* channel in_pixels) column)))
             (declare @14 (const uint4) elements (call load_constant_16 (+ x (? is_inside place 0))))
             (declare @15 (array (const "unsigned int") 4) words (init (? is_inside (. elements x) 0) (? is_inside (. elements y) 0) (? is_inside (. elements z) 0) (? is_inside (. elements w) 0)))
             (for @18 (pragma "unroll") (declare @18 int k 0) (< k P::x_vector) (++ k)
@@ -326,7 +328,7 @@
         (for @25 (pragma "unroll") (declare @25 int channel 0) (< channel P::channels_per_thread) (++ channel)
           (for @27 (pragma "unroll") (declare @27 int column 0) (< column P::columns_per_thread) (++ column)
             (declare @28 (const bool) is_inside (&& (|| kWholeChannels (< channel channels)) (|| kWholeColumns (< column columns))))
-            (declare @29 (const Offset) place (? P::channels_last (+ (* (static_cast Offset column) P::in_channels) channel) (+ (* channel in_pixels) column)))
+            (declare @29 (const Offset) place (? P::channels_last (+ (* (static_cast Offset column) P::x_channels) channel) (+ (* channel in_pixels) column)))
             (declare @31 (const Sum) value (call widen (at x (? is_inside place 0))))
             (do @32 (= (at (at inputs channel) column) (? is_inside value (static_cast Sum 0)))))))))
   (function @102 device void multiply_add
@@ -396,10 +398,10 @@
   (constant @17 int kBiasTiles (call ceil_div P::out_channels kBiasChannels))
   (constant @18 int kBiasReads 8 (trail "of a thread, that are added before they go to its total"))
   (constant @20 int kBiasBytes (static_cast int (sizeof P::Element)))
-  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (!= (% (* P::out_channels kBiasBytes) 16) 0))) 1 (/ 16 kBiasBytes)))
-  (constant @24 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
-  (constant @25 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
-  (function @28 device void add_vector
+  (constant @21 int kBiasVector (? (|| (== kBiasBytes 8) (&& P::channels_last (|| (!= (% (* P::out_channels kBiasBytes) 16) 0) (!= (% (* P::y_channels kBiasBytes) 16) 0)))) 1 (/ 16 kBiasBytes)))
+  (constant @26 int kBiasLanes (? P::channels_last (/ kBiasChannels kBiasVector) 1) (trail "that share such a place"))
+  (constant @27 int kBiasTotals (* kBiasThreads (? P::channels_last kBiasVector 1)))
+  (function @30 device void add_vector
     (comment "Adds the elements of a vector.")
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) sums)
@@ -413,7 +415,7 @@
           (if_constexpr @6 (== kBiasBytes 4)
             (then
               (do @7 (+= (at sums i) (call __uint_as_float (at words i))))))))))
-  (record @43 BiasPlaces
+  (record @45 BiasPlaces
     (comment "A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of")
     (comment "NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of")
     (comment "a place, which are so many lanes.")
@@ -423,7 +425,7 @@
     (field "long long" place)
     (field "long long" in_image)
     (field int step))
-  (function @51 device BiasPlaces places_of_slice
+  (function @53 device BiasPlaces places_of_slice
     (attributes "__forceinline__")
     (argument int slice)
     (argument (const int) lanes)
@@ -438,7 +440,7 @@
     (do @7 (= (. places in_image) in_image))
     (do @8 (= (. places step) (/ kBiasThreads lanes)))
     (return @9 places))
-  (function @62 device void next_place
+  (function @64 device void next_place
     (attributes "__forceinline__")
     (argument (reference BiasPlaces) places)
     (argument (const "long long") step_images)
@@ -452,15 +454,15 @@
           (then
             (do @7 (-= (. places place) (. places in_image)))
             (do @8 (++ (. places image))))))))
-  (function @76 device (pointer (const P::Element)) at_place
+  (function @78 device (pointer (const P::Element)) at_place
     (comment "The first element of a place, from the thread's first channel on.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
     (argument (reference (const BiasPlaces)) places)
     (argument (const int) vector)
     (argument int channel)
-    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::out_channels) channel) (+ (* (+ (* (. places image) P::out_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
-  (function @86 device P::Sum sum_elements
+    (return @3 (+ grad_y (? P::channels_last (+ (* (. places place) P::y_channels) channel) (+ (* (+ (* (. places image) P::y_channels) channel) (* (. places in_image) vector)) (* (. places place) vector))))))
+  (function @88 device P::Sum sum_elements
     (comment "A thread's sums of one slice: of a channel, or of vectors.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -478,7 +480,7 @@
         (do @12 (call next_place places step_images step_places)))
       (do @14 (+= total sum)))
     (return @16 total))
-  (function @104 device void sum_vectors
+  (function @106 device void sum_vectors
     (attributes "__forceinline__")
     (argument (reference (array P::Sum kBiasVector)) totals)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -499,7 +501,7 @@
         (do @18 (call add_vector sums (at vectors i))))
       (for @21 (pragma "unroll") (declare @21 int i 0) (< i kBiasVector) (++ i)
         (do @22 (+= (at totals i) (at sums i))))))
-  (function @132 kernel void sum_channels
+  (function @134 kernel void sum_channels
     (comment "(slice, channel): the sums of the channels over one slice of all positions.")
     (launch_bounds kBiasThreads)
     (argument (restrict (pointer (const P::Element))) grad_y)
@@ -547,7 +549,7 @@
     (if @44 (&& (< thread kBiasChannels) (< (+ first_channel thread) P::out_channels))
       (then
         (do @45 (= (at partial_bias (+ (+ (* slice P::out_channels) first_channel) thread)) (at shared thread))))))
-  (function @182 device P::Sum channel_sum
+  (function @184 device P::Sum channel_sum
     (comment "A channel's sum over all slices.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const P::Sum))) partial_bias)
@@ -622,7 +624,7 @@
     (declare @34 (const "long long") out_pixels (* (* (static_cast "long long" out_h) out_w) out_d))
     (declare @35 (pointer (const Element)) x_slot (+ x (? P::channels_last (+ (* group kGroupIn) first_in) (* (+ (* group kGroupIn) first_in) in_pixels))))
     (declare @37 (pointer (const Element)) y_channel (+ grad_y (? P::channels_last (+ (* group kGroupOut) (. made first_out)) (* (+ (* group kGroupOut) (. made first_out)) out_pixels))))
-    (declare @39 (const Offset) row_elements (* (static_cast Offset out_w) (? P::channels_last P::out_channels 1)))
+    (declare @39 (const Offset) row_elements (* (static_cast Offset out_w) (? P::channels_last P::y_channels 1)))
     (declare @40 (const Offset) row_end (* (static_cast Offset out_w) kPixel))
     (blank @40)
     (comment @42 "The tile, and how it moves on.")
@@ -641,8 +643,8 @@
       (if @56 (&& (&& (&& (&& works (< iy in_h)) (< ix in_w)) (>= oz 0)) (< oz out_d))
         (then
           (declare @57 Inputs inputs)
-          (do @58 (call load_inputs inputs (+ (+ x_slot (+ (* (* image P::in_channels) in_pixels) (* (* (* (static_cast "long long" (? (== P::depth 1) 0 iz)) in_h) in_w) (? P::channels_last P::in_channels 1)))) (* (+ (* (static_cast Offset iy) in_w) ix) (? P::channels_last P::in_channels 1))) (- kGroupIn first_in) (- in_w ix) (static_cast Offset in_pixels)))
-          (declare @64 (pointer (const Element)) y_plane (+ y_channel (+ (* (* image P::out_channels) out_pixels) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1)))))
+          (do @58 (call load_inputs inputs (+ (+ x_slot (+ (* (* image P::x_channels) in_pixels) (* (* (* (static_cast "long long" (? (== P::depth 1) 0 iz)) in_h) in_w) (? P::channels_last P::x_channels 1)))) (* (+ (* (static_cast Offset iy) in_w) ix) (? P::channels_last P::x_channels 1))) (- kGroupIn first_in) (- in_w ix) (static_cast Offset in_pixels)))
+          (declare @64 (pointer (const Element)) y_plane (+ y_channel (+ (* (* image P::y_channels) out_pixels) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1)))))
           (declare @67 (const Offset) first_column (- (* (+ (- (* (static_cast Offset ix) P::stride_w) P::padding_w) (* P::dilation_w (. made first_kw))) kPixel) kShift))
           (for @70 (pragma "unroll") (declare @70 int row 0) (< row P::taps_h) (++ row)
             (declare @71 (const int) oy (+ (* iy P::stride_h) (- (* P::dilation_h (+ (. made first_kh) row)) P::padding_h)))

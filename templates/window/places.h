@@ -37,8 +37,8 @@ __device__ __forceinline__ void find_places(Places& places, const Tile& tile, in
                         (kFlat && kVolume ? at >= 0 && at < (in_h + kGapH) * (in_w + kGapW) && iy < in_h && ix < in_w
                          : kFlat          ? image >= 0 && image < batch && iy < in_h && ix < in_w
                                           : iy >= 0 && iy < in_h && ix >= 0 && ix < in_w);
-    const long long first = static_cast<long long>(image) * P::in_channels * in_d * in_h * in_w;
+    const long long first = static_cast<long long>(image) * P::x_channels * in_d * in_h * in_w;
     const long long of_pixel = static_cast<long long>(iy) * in_w + ix;
-    places[i] = inside ? first + of_pixel * (P::channels_last ? P::in_channels : 1) : -1;
+    places[i] = inside ? first + of_pixel * (P::channels_last ? P::x_channels : 1) : -1;
   }
 }

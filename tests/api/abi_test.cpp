@@ -52,13 +52,14 @@ TEST(AbiTest, TheSonameIsTheMinorVersions) {
 TEST(AbiTest, StructsKeepTheirLayout) {
   EXPECT_EQ(convtgen_test_header_in_c(), static_cast<int>(sizeof(convtgen_shape) + sizeof(convtgen_counters)));
   EXPECT_EQ(sizeof(convtgen_axis), 56u);
-  EXPECT_EQ(sizeof(convtgen_layer_fields), 280u);
+  EXPECT_EQ(sizeof(convtgen_layer_fields), 296u);
   EXPECT_EQ(offsetof(convtgen_layer_fields, in_channels), 16u);
   EXPECT_EQ(offsetof(convtgen_layer_fields, axes), 48u);
   EXPECT_EQ(offsetof(convtgen_layer_fields, fuse), 216u);
   EXPECT_EQ(offsetof(convtgen_layer_fields, directions), 256u);
   EXPECT_EQ(offsetof(convtgen_layer_fields, streaming), 264u);
   EXPECT_EQ(offsetof(convtgen_layer_fields, fuse_input), 272u);
+  EXPECT_EQ(offsetof(convtgen_layer_fields, x_channels), 280u);
   EXPECT_EQ(sizeof(convtgen_stream), 40u);
   EXPECT_EQ(sizeof(convtgen_sizes), 32u);
   EXPECT_EQ(sizeof(convtgen_shape), 120u);

@@ -36,10 +36,10 @@ auto fields_of(Activation& it) {
   return std::tie(kind, a, b);
 }
 auto fields_of(Layer& it) {
-  auto& [dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, fuse_input, dtype, compute, layout,
-         weight_layout, streaming, directions] = it;
-  return std::tie(dimensions, in_channels, out_channels, axes, groups, batch, bias, fuse, fuse_input, dtype, compute,
-                  layout, weight_layout, streaming, directions);
+  auto& [dimensions, in_channels, out_channels, axes, groups, x_channels, y_channels, batch, bias, fuse, fuse_input,
+         dtype, compute, layout, weight_layout, streaming, directions] = it;
+  return std::tie(dimensions, in_channels, out_channels, axes, groups, x_channels, y_channels, batch, bias, fuse,
+                  fuse_input, dtype, compute, layout, weight_layout, streaming, directions);
 }
 auto fields_of(SmRates& it) {
   auto& [clock_hz, tensor_columns_per_cycle, least_product_cycles, mma_cycles, l2_bytes_per_cycle,
@@ -119,6 +119,8 @@ const Layer kLayer{.dimensions = 2,
                    .out_channels = 6,
                    .axes = {kNoAxis, Axis{3, 2, 0, 0, 1, 5}, Axis{4, 2, 1, 0, 1, std::nullopt}},
                    .groups = 1,
+                   .x_channels = std::nullopt,
+                   .y_channels = std::nullopt,
                    .batch = std::nullopt,
                    .bias = false,
                    .fuse = {{ActivationKind::kHardtanh, -1.5, 1.5}},
@@ -134,6 +136,8 @@ const Layer kOther{.dimensions = 1,
                    .out_channels = 2,
                    .axes = {kNoAxis, Axis{4, 3, 1, 1, 2, 6}, Axis{5, 1, 0, 1, 3, 7}},
                    .groups = 2,
+                   .x_channels = 20,
+                   .y_channels = 30,
                    .batch = 1,
                    .bias = true,
                    .fuse = {{ActivationKind::kClamp, -2.5, 2.5}},
@@ -196,7 +200,7 @@ TEST(KeyFieldsTest, EveryFieldOfALayerMakesAnotherKeyExceptOtherDirections) {
   const std::string linear_key = key_of(planned(linear));
   EXPECT_TRUE(keys.insert(linear_key).second);
   const std::vector<Layer> layers = each_changed(kLayer, kOther);
-  EXPECT_EQ(layers.size(), 12u + 2 * 7 + 2 * 3);  // two axes of seven fields, two activations of three
+  EXPECT_EQ(layers.size(), 14u + 2 * 7 + 2 * 3);  // two axes of seven fields, two activations of three
   for (const Layer& layer : layers) {
     const Layer changed = legal(layer);
     const std::string key = key_of(planned(changed));

@@ -67,6 +67,10 @@ TEST(ApiLayerTest, FieldsGiveTheLayerThatTheTextGives) {
                   "groups 4; input 4x?x60; bias; fuse leaky_relu(0.2), scale(0.5); dtype f16; layout nhwc; "
                   "weight_layout channels_last")
                 .text());
+  fields.x_channels = 40;
+  fields.y_channels = 48;
+  EXPECT_TRUE(Layer(fields).text().contains("; groups 4; x_channels 40; input 4x?x60; ")) << Layer(fields).text();
+  fields.x_channels = fields.y_channels = 0;
   fields.fuse = nullptr;
   fields.directions = "grad_input, forward";
   EXPECT_TRUE(Layer(fields).text().ends_with("; weight_layout channels_last; directions forward, grad_input"))
@@ -111,6 +115,8 @@ TEST(ApiLayerTest, WrongFieldsAreNamed) {
   wrong([](LayerFields& f) { f.axes[1].output_padding = 1; }, "output_padding");
   wrong([](LayerFields& f) { f.axes[1].dilation = 0; }, "dilation");
   wrong([](LayerFields& f) { f.groups = 3; }, "groups");
+  wrong([](LayerFields& f) { f.x_channels = -3; }, "x_channels");
+  wrong([](LayerFields& f) { f.y_channels = -1; }, "y_channels");
   wrong([](LayerFields& f) { f.groups = std::numeric_limits<int64_t>::min(); }, "groups");
   wrong([](LayerFields& f) { f.batch = -2; }, "batch");
   wrong([](LayerFields& f) { f.axes[1].extent = 0; }, "height");

@@ -368,8 +368,8 @@ void cut_batch(const Problem& problem, std::int64_t batch, std::mt19937_64& rand
 
 }  // namespace
 
-DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
-                    const std::function<bool(const Layer&)>& has, Direction direction, Use use) {
+DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name, const std::function<bool(Layer&)>& has,
+                    Direction direction, Use use) {
   LayerSource source(random(), use);
   const bool is_forward = direction == Direction::kForward;
   constexpr int kMostDraws = 50'000;

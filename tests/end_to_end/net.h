@@ -86,8 +86,8 @@ struct DrawnPlan {
 /// A random layer that `has` is true of and that this template takes, with one of the template's plans of it. In
 /// another direction than forward the layer has this one alone and no fuse chain.
 [[nodiscard]] DrawnPlan draw_plan(std::mt19937_64& random, std::string_view template_name,
-                                  const std::function<bool(const Layer&)>& has,
-                                  Direction direction = Direction::kForward, Use use = Use::kRun);
+                                  const std::function<bool(Layer&)>& has, Direction direction = Direction::kForward,
+                                  Use use = Use::kRun);
 
 /// "stride_h=2 & padding_w=at the reach".
 [[nodiscard]] std::string words(const std::pair<Coverage::Class, Coverage::Class>& pair);

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "generator/language/language.h"
+#include "generator/planner/table/templates.h"
 #include "runtime/reference/parallel.h"
 #include "tests/end_to_end/net.h"
 #include "tests/end_to_end/through_the_chain.h"
@@ -23,26 +24,42 @@ namespace convtgen::testing {
 namespace {
 
 /// Padding that differs at the two ends of an axis.
-bool is_uneven(const Layer& layer) {
+bool is_uneven(Layer& layer) {
   return std::ranges::any_of(layer.axes, [](const Axis& axis) { return axis.padding.before != axis.padding.after; });
 }
 
 /// Weights that lie in another order than contiguous ones do.
-bool has_turned_weights(const Layer& layer) {
+bool has_turned_weights(Layer& layer) {
   return layer.weight_layout == WeightLayout::kChannelsLast && tap_count(layer) > 1 &&
          layer.out_channels > layer.groups;
 }
 
+/// Makes x, y or both channels of larger tensors; half of these have whole vectors.
+bool has_slices(Layer& layer) {
+  std::mt19937_64 random = seeded_by(canonical_form(layer));
+  const auto more = [&] {
+    return static_cast<std::int64_t>(random() % 2 == 0 ? 8 * (1 + random() % 4) : 1 + random() % 9);
+  };
+  const std::uint64_t which = random() % 3;
+  if (which != 0) {
+    layer.x_channels = layer.in_channels + more();
+  }
+  if (which != 1) {
+    layer.y_channels = layer.out_channels + more();
+  }
+  return true;
+}
+
 struct RareProperty {
   const char* name;
-  int layers;  // of each template
-  bool (*has)(const Layer& layer);
+  int layers;                 // of each template
+  bool (*has)(Layer& layer);  // which may give it the property
 };
 void PrintTo(const RareProperty& property, std::ostream* out) {
   *out << property.name;
 }
-constexpr RareProperty kRareProperties[] = {{"UnevenPadding", 500, is_uneven},
-                                            {"ChannelsLastWeights", 200, has_turned_weights}};
+constexpr RareProperty kRareProperties[] = {
+    {"UnevenPadding", 500, is_uneven}, {"ChannelsLastWeights", 200, has_turned_weights}, {"Slices", 200, has_slices}};
 
 using Case = std::tuple<RareProperty, DirectedTemplate>;
 class RareProperties : public ::testing::TestWithParam<Case> {};
@@ -87,7 +104,9 @@ std::vector<Case> all_cases() {
   for (const RareProperty& property : kRareProperties) {
     for (const DirectedTemplate& directed : directed_templates()) {
       const bool has_weights = directed.direction != Direction::kGradBias;
-      if (has_weights && (property.has != is_uneven || facts_of(directed.template_name).drawer.padded)) {
+      if (property.has == has_slices
+              ? template_named(directed.template_name).value()->takes_slices
+              : has_weights && (property.has != is_uneven || facts_of(directed.template_name).drawer.padded)) {
         all.emplace_back(property, directed);
       }
     }

@@ -39,6 +39,14 @@ TEST(Canonical, EveryPropertyInItsPlace) {
             "streaming");
 }
 
+TEST(Canonical, ATensorOfItsOwnIsNoSlice) {
+  EXPECT_EQ(canonical("y_channels 96; conv_transpose2d 32 -> 48; kernel 3; x_channels 33; bias; groups 2"),
+            "conv_transpose2d 32 -> 48; kernel 3x3; groups 2; x_channels 33; y_channels 96; bias; dtype f32; compute "
+            "f32; layout nchw");
+  EXPECT_EQ(canonical("conv_transpose2d 32 -> 48; kernel 3; x_channels 32; y_channels 48"),
+            "conv_transpose2d 32 -> 48; kernel 3x3; dtype f32; compute f32; layout nchw");
+}
+
 TEST(Canonical, DefaultsAreNotPrinted) {
   EXPECT_EQ(
       canonical("conv_transpose2d 1 -> 1; kernel 1; stride 1; padding 0; output_padding 0x0; dilation 1x1; groups "

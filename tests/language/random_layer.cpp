@@ -26,6 +26,8 @@ class Maker {
     layer.in_channels = layer.groups * spread(1, 64, 1 << 20);
     layer.out_channels = layer.groups * spread(1, 64, 1 << 20);
     layer.batch = size(0, 256);
+    layer.x_channels = slice(layer.in_channels);
+    layer.y_channels = slice(layer.out_channels);
     layer.bias = one_in(2);
     fuse(layer.dtype, layer.fuse);
     if (one_in(3)) {
@@ -35,12 +37,15 @@ class Maker {
     layer.weight_layout = all_weight_layouts()[index(all_weight_layouts().size())];
     make_legal(layer);
     layer.streaming = layer.dimensions == 1 && !layer.axes[kWidth].extent &&
-                      layer.directions == std::vector{Direction::kForward} && one_in(2);
+                      layer.directions == std::vector{Direction::kForward} && !layer.x_channels && !layer.y_channels &&
+                      one_in(2);
     return layer;
   }
 
  private:
   bool one_in(std::int64_t n) { return pick_(1, n) == 1; }
+
+  Size slice(std::int64_t channels) { return one_in(5) ? Size(channels + spread(1, 64, 1 << 20)) : std::nullopt; }
 
   // Mostly small, at times up to the largest.
   std::int64_t spread(std::int64_t least, std::int64_t usual, std::int64_t most) {

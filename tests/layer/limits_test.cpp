@@ -309,6 +309,30 @@ TEST(Directions, OneThatTheLayerLacksIsToldWithTheListThatIsLegal) {
   EXPECT_TRUE(refusal(layer, Direction::kGradInput).starts_with("fuse: gradients are those of the convolution alone"));
 }
 
+TEST(Limits, OfSlices) {
+  EXPECT_EQ(broken([](Layer& l) { l.x_channels = 32; }), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.y_channels = 2147483647; }), Lines{});
+  EXPECT_EQ(broken([](Layer& l) { l.x_channels = 31; }),
+            Lines{"x_channels | x_channels 31 must be at least in_channels 32"});
+  EXPECT_EQ(broken([](Layer& l) { l.y_channels = -1; }),
+            Lines{"y_channels | y_channels -1 must be at least out_channels 48"});
+  EXPECT_EQ(broken([](Layer& l) { l.y_channels = 2147483648; }),
+            Lines{"y_channels | y_channels 2147483648 is too large: at most 2147483647 is supported"});
+  const auto huge = [](Layer& l) {
+    l.batch = 2147483647;
+    l.axes[kHeight] = {.kernel = 1, .extent = 2147483647};
+    l.axes[kWidth] = {.kernel = 1, .extent = 1};
+  };
+  EXPECT_EQ(broken([&](Layer& l) {
+              huge(l);
+              l.in_channels = l.out_channels = 1;
+              l.groups = 1;
+              l.fuse.clear();
+              l.x_channels = 8;
+            }),
+            Lines{"input | the input has more elements than 64 bits can count"});
+}
+
 TEST(Limits, AllViolationsAreFound) {
   EXPECT_EQ(broken([](Layer& l) {
               l.in_channels = 0;

@@ -43,7 +43,7 @@ std::string text_of(const Layer& layer, const Plan& plan) {
   const Parameters of_layer = layer_parameters(layer);
   for (const auto& [name, value] : plan.parameters) {
     if (of_layer.contains(name) || is_forward_value(name, value) || is_flat_value(name, value) ||
-        is_plain_input_value(name, value)) {
+        is_plain_input_value(name, value) || is_slice(name)) {
       continue;
     }
     if (const auto* integer = std::get_if<std::int64_t>(&value)) {

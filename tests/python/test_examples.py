@@ -23,6 +23,7 @@ import measuring  # noqa: E402
 import models  # noqa: E402
 import unet  # noqa: E402
 import unet3d  # noqa: E402
+import upcat  # noqa: E402
 
 _TINY = ["--small", "--device", DEVICE]
 # (architecture, kind, policy). A training has the forward kernels too. Kernels for the host of 256 or 81 taps take long
@@ -137,6 +138,12 @@ def test_lengths_share_kernels_that_are_made_once(tmp_path):
                   str(tmp_path / "found.json")])
     row, = read(tmp_path / "found.json")["rows"]
     assert len(row["singly_ms"]) == 8 and row["kernels"] == (1 if DEVICE == "cpu" else 5) and not any(row["made"].values())
+
+
+def test_upcat(tmp_path):
+    upcat.main([*_TINY, "--mode", "tf32", "--blocks", "1", "--block-ms", "1", "--json", str(tmp_path / "found.json")])
+    row, = read(tmp_path / "found.json")["rows"]
+    assert row["right"] and row["upcat_ms"] > 0 and row["ratio"] > 0
 
 
 def test_compiled(tmp_path):

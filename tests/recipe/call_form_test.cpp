@@ -184,6 +184,52 @@ TEST(CallFormTest, WrongArraysAreNamed) {
   EXPECT_EQ(refusal(arrays), "workspace (24896 bytes) overlaps y");
 }
 
+/// 8 channels of x and 16 of y, of tensors of 40.
+Layer slices_of(Layout layout) {
+  Layer layer;
+  layer.in_channels = 8;
+  layer.out_channels = 16;
+  layer.x_channels = layer.y_channels = 40;
+  layer.layout = layout;
+  set_axes(layer, &Axis::kernel, {1, 1});
+  return layer;
+}
+
+TEST(CallFormTest, ChannelsOfATensorAreRunsWithGaps) {
+  for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+    const Layer layer = slices_of(layout);
+    const Plan plan = convtgen::plan({layer, Direction::kForward, known_targets().front()}).value().front();
+    const Tensor& y = plan.launch.tensors.front();
+    const Quantities quantities = quantities_of(shape_of(layer, {3, {5, 7}}).value());
+    EXPECT_EQ(y.elements.in(quantities), 3 * 35 * 16);
+    // All of the tensor up to the last channel.
+    EXPECT_EQ(y.span(quantities), layout == Layout::kNchw ? (2 * 40 + 16) * 35 : (3 * 35 - 1) * 40 + 16);
+    EXPECT_EQ(y.span(quantities_of(shape_of(layer, {0, {5, 7}}).value())), 0);
+  }
+}
+
+TEST(CallFormTest, ChannelsOfATensorOverlapOnlyWhereTheyAreTheSame) {
+  for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+    const Layer layer = slices_of(layout);
+    const Plan plan = convtgen::plan({layer, Direction::kForward, known_targets().front()}).value().front();
+    const CallForm form = CallForm::make(layer, recipe_of(plan)).value();
+    const std::uint64_t channel = layout == Layout::kNchw ? 35 * 4 : 4;  // bytes from one to the next
+    // With x at channel 20.
+    const auto refusal = [&](std::int64_t first) {
+      const Arrays arrays = forward_arrays(at(0x100000 + 20 * channel), at(0x900000), nullptr,
+                                           at(0x100000 + static_cast<std::uint64_t>(first) * channel));
+      const auto call = form.call(arrays, {3, {5, 7}});
+      return call ? std::string() : call.error().message;
+    };
+    for (const std::int64_t first : {0, 4, 28}) {
+      EXPECT_EQ(refusal(first), "") << first;
+    }
+    for (const std::int64_t first : {8, 12, 16, 20, 24}) {
+      EXPECT_EQ(refusal(first), "y overlaps x") << first;
+    }
+  }
+}
+
 TEST(RecipeTest, WhatDoesNotGoTogetherIsRefused) {
   const auto refusal = [](const auto& change) {
     Recipe recipe = three_kernels(some_layer());

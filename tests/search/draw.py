@@ -114,12 +114,14 @@ def is_bearable(layer, limits):
 
 
 class Draw:
-    """Cases from a random.Random, where a template takes three axes in this share of them."""
+    """Cases from a random.Random, where a template takes three axes in this share of them. In that share x, and in that
+    share y, is channels of a larger tensor."""
 
-    def __init__(self, random, limits=ON_GPU, volumes=0.4):
+    def __init__(self, random, limits=ON_GPU, volumes=0.4, slices=0.1):
         self.random = random
         self.limits = limits
         self.volumes = volumes
+        self.slices = slices
 
     def case(self, cell, wanted=None):
         """One that the cell's template may well serve; the planner decides. It has the wanted one of PROPERTIES."""
@@ -390,6 +392,9 @@ class Draw:
         parts = [f"conv_transpose{1 if flat else len(extents)}d {fields['in']} -> {fields['out']}",
                  f"kernel {each('kernel')}", f"stride {each('stride')}", f"padding {each('padding')}",
                  f"output_padding {each('output_padding')}", f"dilation {each('dilation')}", f"groups {fields['groups']}"]
+        for word, channels in (("x_channels", fields["in"]), ("y_channels", fields["out"])):
+            if self._chance(self.slices):
+                parts.append(f"{word} {channels + self._any(self._to(1, 9), 8 * self._to(1, 5), channels)}")
         # A size that is left open is planned for another one than the call has. Rows of NCHW that are bulk copies must
         # be known.
         of_image = *[fields.get("known", 0.75)] * (len(extents) - 1), fields.get("known", 0.85)

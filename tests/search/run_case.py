@@ -18,6 +18,7 @@ _IMAGES = ("x", "y", "grad_x", "grad_y")
 _WEIGHTS = ("weight", "grad_weight")
 _POISON = 0xFF  # NaN in every dtype
 _CANARY = 0xA5
+_CHANNEL_STEP = 8  # a slice's first channel: 16 bytes of the smallest elements
 
 
 class Guarded:
@@ -34,6 +35,16 @@ class Guarded:
     def address(self):
         return self.bytes.data_ptr()
 
+    def fill(self, byte):
+        self.bytes.fill_(byte)
+
+    def put(self, elements):
+        self.elements.copy_(elements)
+
+    def take(self):
+        """A copy of its bytes."""
+        return self.bytes.clone()
+
     def is_intact(self):
         front, back = self._buffer[: self._front], self._buffer[self._front + self._bytes :]
         return bool((front == self._guard).all()) and bool((back == self._guard).all())
@@ -47,6 +58,45 @@ def _shape(layer, role):
     if role in _WEIGHTS:
         return layer.weight_shape
     return (layer.out_channels,)
+
+
+def _tensor_channels(case, role):
+    """Of the tensor in which a role's array lies; None where it is a tensor of its own."""
+    word = {"x": "x_channels", "grad_x": "x_channels", "y": "y_channels", "grad_y": "y_channels"}.get(role)
+    return int(case.property(word, "0")) or None if word else None
+
+
+class Slice:
+    """Channels of a larger tensor in device memory: the other channels, and what lies around, are guards."""
+
+    def __init__(self, shape, channels, axis_last, dtype, device, guard):
+        batch, own, *extents = shape
+        whole = (batch, *extents, channels) if axis_last else (batch, channels, *extents)
+        self._all = Guarded(math.prod(whole), dtype, device, guard)
+        self._guard, self._axis = guard, len(whole) - 1 if axis_last else 1
+        self._first = (channels - own) // _CHANNEL_STEP * _CHANNEL_STEP
+        self._bytes = self._all.bytes.view(*whole, dtype.itemsize)
+        self.bytes = self._bytes.narrow(self._axis, self._first, own)
+        self._dtype = dtype
+
+    def address(self):
+        return self.bytes.data_ptr()
+
+    def fill(self, byte):
+        self.bytes.fill_(byte)
+
+    def put(self, elements):
+        self.bytes.copy_(elements.view(torch.uint8).view(self.bytes.shape))
+
+    def take(self):
+        """The bytes of its own, in their order."""
+        return self.bytes.contiguous().flatten()
+
+    def is_intact(self):
+        others = (self._bytes.narrow(self._axis, 0, self._first),
+                  self._bytes.narrow(self._axis, self._first + self.bytes.shape[self._axis],
+                                     self._bytes.shape[self._axis] - self._first - self.bytes.shape[self._axis]))
+        return self._all.is_intact() and all(bool((other == self._guard).all()) for other in others)
 
 
 def _has_second_axis_last(case, role):
@@ -119,15 +169,22 @@ def _judged(library, kernel, where, case, random):
     dtype = _TORCH[case.property("dtype")]
     layer, direction = case.layer(), case.direction()
     inputs = _inputs(case, layer, where, random)
+    written = [role for role in _WRITTEN[direction] if role != "grad_bias" or layer.bias]
     reference = Reference(case, layer, inputs)
     arrays = {}
+
+    def array_of(role, count, guard):
+        channels = _tensor_channels(case, role)
+        if channels:
+            return Slice(_shape(layer, role), channels, _has_second_axis_last(case, role), dtype, where, guard)
+        return Guarded(count, dtype, where, guard, alignment=16 if role in _IMAGES or role in written else 512)
+
     for role, values in inputs.items():
-        arrays[role] = Guarded(values.numel(), dtype, where, _POISON, alignment=16 if role in _IMAGES else 512)
-        arrays[role].elements.copy_(_in_memory(values, _has_second_axis_last(case, role)))
-    before = {role: array.bytes.clone() for role, array in arrays.items()}
-    written = [role for role in _WRITTEN[direction] if role != "grad_bias" or layer.bias]
+        arrays[role] = array_of(role, values.numel(), _POISON)
+        arrays[role].put(_in_memory(values, _has_second_axis_last(case, role)))
+    before = {role: array.take() for role, array in arrays.items()}
     for role in written:
-        arrays[role] = Guarded(math.prod(_shape(layer, role)), dtype, where, _CANARY, alignment=16)
+        arrays[role] = array_of(role, math.prod(_shape(layer, role)), _CANARY)
     workspace_bytes, kept_bytes = library.workspaces(kernel, case.sizes)
     workspace = Guarded(workspace_bytes, None, where, _CANARY)
     stream = torch.cuda.current_stream().cuda_stream if where != "cpu" else None
@@ -135,10 +192,10 @@ def _judged(library, kernel, where, case, random):
     def run(**others):
         """Copies of the bytes of what a call writes."""
         for role in written:
-            arrays[role].bytes.fill_(_POISON)
+            arrays[role].fill(_POISON)
         roles = {role: array.address() for role, array in arrays.items()} | others
         library.launch_roles(kernel, roles, workspace.address(), workspace_bytes, stream, case.sizes)
-        return {role: arrays[role].bytes.clone() for role in written}
+        return {role: arrays[role].take() for role in written}
 
     def same(results):
         return all(torch.equal(results[role], first[role]) for role in written)
@@ -155,7 +212,7 @@ def _judged(library, kernel, where, case, random):
     if kept_bytes and not same(run(weight=None)):
         return "a run with weights packed before gives other bits"
     for role, array in arrays.items():
-        if role in before and not torch.equal(array.bytes, before[role]):
+        if role in before and not torch.equal(array.take(), before[role]):
             return f"{role} was written"
         if not array.is_intact():
             return f"memory next to {role} was written"

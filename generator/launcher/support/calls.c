@@ -91,11 +91,24 @@ typedef struct ns_array {
   const void* begin;
   int64_t bytes; /* 0: the call has none */
   int written;
+  int64_t run, pitch; /* bytes of a run, and from one to the next; pitch 0: there is one */
 } ns_array;
+
+/* Whether runs of one array lie between those of the other, as channels of one tensor do. */
+static int ns_alternate(const ns_array* one, const ns_array* other) {
+  int64_t after;
+  if (one->pitch == 0 || one->pitch != other->pitch) {
+    return 0;
+  }
+  after = (int64_t)((uintptr_t)other->begin - (uintptr_t)one->begin) % one->pitch;
+  after = after < 0 ? after + one->pitch : after;
+  return after >= one->run && after + other->run <= one->pitch;
+}
 
 static int ns_overlap(const ns_array* one, const ns_array* other) {
   const uintptr_t begin = (uintptr_t)one->begin, other_begin = (uintptr_t)other->begin;
-  return begin < other_begin + (uintptr_t)other->bytes && other_begin < begin + (uintptr_t)one->bytes;
+  return begin < other_begin + (uintptr_t)other->bytes && other_begin < begin + (uintptr_t)one->bytes &&
+         !ns_alternate(one, other);
 }
 
 /* What a binary's workspace is for, of the first that needs one. */
@@ -131,7 +144,7 @@ static int ns_find_workspace(const ns_kernel* kernel, const int64_t* quantities,
 
 static int ns_check_workspace(const ns_kernel* kernel, const ns_call* call, const ns_array* arrays, int count) {
   enum { ALIGNMENT = 128 };
-  ns_array workspace = {"workspace", NULL, 0, 0};
+  ns_array workspace = {"workspace", NULL, 0, 0, 0, 0};
   int i;
   const int status = ns_find_workspace(kernel, call->quantities, &workspace.bytes);
   workspace.begin = call->workspace;
@@ -228,7 +241,12 @@ static int ns_check_arrays(const ns_kernel* kernel, const ns_call* call) {
     }
     array->name = name;
     array->begin = begin;
-    array->bytes = elements * form->element_bytes;
+    array->bytes = ns_tensor_span(tensor, call->quantities) * form->element_bytes;
+    array->run = array->pitch = 0;
+    if (tensor->runs != NS_ONE) {
+      array->run = elements / call->quantities[tensor->runs] * form->element_bytes;
+      array->pitch = array->run + ns_amount_in(&tensor->gap, call->quantities) * form->element_bytes;
+    }
     array->written = tensor->written;
     for (k = 0; k < count; ++k) {
       if (arrays[k].written && ns_overlap(array, &arrays[k])) {

@@ -25,8 +25,10 @@ static void ns_find_arrays(const ns_kernel* kernel, const ns_call* call, ns_host
     convtgen_host_array* array = &arrays->all[arrays->count];
     if (call->tensors[tensor->role] != NULL) {
       array->address = call->tensors[tensor->role];
-      array->bytes = (size_t)(ns_amount_in(&tensor->elements, call->quantities) * form->element_bytes);
-      array->kind = tensor->written ? CONVTGEN_HOST_WRITTEN : CONVTGEN_HOST_READ;
+      array->bytes = (size_t)(ns_tensor_span(tensor, call->quantities) * form->element_bytes);
+      array->kind = !tensor->written         ? CONVTGEN_HOST_READ
+                    : tensor->runs == NS_ONE ? CONVTGEN_HOST_WRITTEN
+                                             : CONVTGEN_HOST_UPDATED;
       arrays->of_role[tensor->role] = arrays->count++;
     }
   }

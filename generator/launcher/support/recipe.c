@@ -16,6 +16,11 @@ int64_t ns_amount_in(const ns_amount* amount, const int64_t* quantities) {
   return value;
 }
 
+int64_t ns_tensor_span(const ns_tensor* tensor, const int64_t* quantities) {
+  const int64_t elements = ns_amount_in(&tensor->elements, quantities);
+  return elements > 0 ? elements + ns_amount_in(&tensor->gap, quantities) * (quantities[tensor->runs] - 1) : elements;
+}
+
 void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities) {
   int axis;
   quantities[NS_ONE] = 1;
@@ -176,8 +181,8 @@ int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_cal
   /* The driver's CUtensorMapDataType of u8, u16, u32, f16, bf16, f32, tf32, f64. */
   static const int types[] = {0, 1, 2, 6, 9, 7, 11, 8};
   const ns_map* map = &binary->maps[index];
-  uint64_t address = map->of_region ? ns_region_address(binary, call, map->which)
-                                    : (uint64_t)(uintptr_t)call->tensors[map->which];
+  uint64_t address =
+      map->of_region ? ns_region_address(binary, call, map->which) : (uint64_t)(uintptr_t)call->tensors[map->which];
   uint64_t sizes[5], pitches[5];
   int d, code;
   if (encode == NULL) {
@@ -194,8 +199,7 @@ int ns_encode_map(const ns_kernel* kernel, const ns_binary* binary, const ns_cal
   /* No interleaving; 128 bytes are brought to the L2 cache at once. */
   code = encode(encoded, types[map->element], (uint32_t)map->rank, (void*)(uintptr_t)address, sizes, pitches + 1,
                 map->box, map->steps, 0, map->swizzle, 2, map->fill);
-  return code == 0 ? NS_OK
-                   : ns_fail(NS_DRIVER, "%s: CUDA: encoding a tensor map failed with %d", kernel->name, code);
+  return code == 0 ? NS_OK : ns_fail(NS_DRIVER, "%s: CUDA: encoding a tensor map failed with %d", kernel->name, code);
 }
 
 int ns_fill_slots(const ns_kernel* kernel, const ns_binary* binary, const ns_call* call, const ns_part* part,

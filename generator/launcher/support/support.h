@@ -51,6 +51,8 @@ typedef struct ns_tensor {
   ns_amount elements;
   int64_t alignment; /* bytes that its address is a multiple of */
   int written;       /* 1: by the call; those that are written come first */
+  int runs;          /* a quantity: more than one run where it is channels of a larger tensor */
+  ns_amount gap;     /* elements between two runs, which no call touches */
 } ns_tensor;
 
 /* A part of the workspace. Each begins at a multiple of NS_WORKSPACE_ALIGNMENT. */
@@ -180,6 +182,9 @@ ns_fail(int status, const char* format, ...);
 
 /* constant + factor * per; -1 where that has more than 63 bits. */
 NS_HIDDEN int64_t ns_amount_in(const ns_amount* amount, const int64_t* quantities);
+
+/* Elements of a tensor from the first to the last, gaps among them. */
+NS_HIDDEN int64_t ns_tensor_span(const ns_tensor* tensor, const int64_t* quantities);
 NS_HIDDEN void ns_find_quantities(const ns_sizes* sizes, int64_t* quantities);
 
 /* The beginning of a region in the workspace; for the number after the last region, the end. -1 where 63 bits don't
@@ -241,7 +246,7 @@ NS_HIDDEN int ns_host_launch(const ns_kernel* kernel, const ns_call* call);
 NS_HIDDEN int ns_host_prepare(const ns_kernel* kernel);
 
 /* Of the driver or the CUDA runtime. */
-NS_HIDDEN int ns_gpu_missing(void); /* NS_OK where there is a GPU */
+NS_HIDDEN int ns_gpu_missing(void);                                              /* NS_OK where there is a GPU */
 NS_HIDDEN int ns_gpu_prepare(const ns_kernel* kernel, const ns_binary** binary); /* gives the binary that runs here */
 NS_HIDDEN int ns_gpu_launch(const ns_kernel* kernel, const ns_call* call, void* stream);
 

@@ -33,7 +33,7 @@ CONVTGEN_CONSTANTS(kThreads, kTileColumns, kTileChannels, kChannelTiles, kInputs
 /// Whether each channel of a thread has its own input: depthwise, a vector of a pixel.
 bool has_own_inputs(const Facts& f, std::int64_t channels) {
   return channels == f.vector && f.channels_last && f.bytes == 2 && f.group_in == 1 && f.group_out == 1 &&
-         f.layer.out_channels % (2 * f.vector) == 0;
+         f.layer.out_channels % (2 * f.vector) == 0 && x_tensor_channels(f.layer) % f.vector == 0;
 }
 
 std::int64_t outputs_of_thread(const Facts& f, const Block& b) {
@@ -199,6 +199,7 @@ bool choose_thread(const Facts& f, Block& b) {
 }
 
 struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
+  static constexpr bool kTakesSlices = true;
   static constexpr bool kStreams = true;
   static constexpr FuseInput kFuseInput = FuseInput::kAny;
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();

@@ -71,7 +71,7 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
   }
   static Blocks blocks(const Facts& f) {
     mma_window::Least least;
-    return BlockChoices(Block{.vector = f.channels_last && f.group_in % 4 == 0 ? 4 : 1})
+    return BlockChoices(Block{.vector = f.channels_last && f.adjacent_in % 4 == 0 ? 4 : 1})
         .each(&Block::phase_rows, mma_window::phase_rows(f))
         .each(&Block::warps_m, &Block::warps_n, {{4, 1}, {8, 1}, {2, 2}, {4, 2}, {2, 4}, {1, 4}, {1, 8}})
         .each(&Block::warp_tiles, {1, 2, 4})

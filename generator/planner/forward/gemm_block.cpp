@@ -86,7 +86,7 @@ std::set<std::int64_t> block_n_sizes(const Facts& f, const Block& b, std::int64_
 }
 
 std::optional<std::int64_t> widest_copy(const Facts& f) {
-  const Size extent = f.channels_last ? Size(f.layer.in_channels) : f.columns.extent;
+  const Size extent = f.channels_last ? Size(f.adjacent_in) : f.columns.extent;
   for (std::int64_t bytes = 16; bytes >= 4; bytes /= 2) {
     if (extent ? *extent * f.bytes % bytes == 0 : f.bytes == 4 && bytes == 4) {
       return bytes;
@@ -98,7 +98,7 @@ std::optional<std::int64_t> widest_copy(const Facts& f) {
 void choose_store(const Facts& f, Block& b, std::int64_t channels, std::int64_t outputs) {
   if (f.channels_last) {
     b.store = b.adjacent_channels = halved_until(
-        f.vector, [&](std::int64_t store) { return channels % (4 * store) == 0 && f.layer.out_channels % store == 0; });
+        f.vector, [&](std::int64_t store) { return channels % (4 * store) == 0 && f.adjacent_out % store == 0; });
     return;
   }
   b.adjacent_channels = 2;

@@ -57,10 +57,10 @@ bool choose_stages(const Facts& f, Block& b) {
 /// allow, or through registers where they allow none, where channels come first, for tf32, which they round on the way,
 /// and by whole units, which shared memory takes eight times as fast as asynchronous copies.
 bool may_copy(const Facts& f, const Block& b) {
-  const std::int64_t widest = std::gcd(f.layer.in_channels * f.bytes, 16);
+  const std::int64_t widest = std::gcd(f.adjacent_in * f.bytes, 16);
   const bool has_copies = f.channels_last && widest >= 4;
   return b.copy_bytes > 0 ? has_copies && b.copy_bytes == widest
-                          : !has_copies || f.bytes == 4 || f.layer.in_channels % f.of(b)[kVector] == 0;
+                          : !has_copies || f.bytes == 4 || f.adjacent_in % f.of(b)[kVector] == 0;
 }
 
 /// Elements that are loaded to registers together.
@@ -68,7 +68,7 @@ std::int64_t vector_of(const Facts& f, const Block& b) {
   Constants& of_block = f.of(b);
   const std::int64_t pack = of_block[kVector];
   if (f.channels_last) {
-    return b.copy_bytes == 0 && f.layer.in_channels % pack == 0 ? pack : 1;
+    return b.copy_bytes == 0 && f.adjacent_in % pack == 0 ? pack : 1;
   }
   if (f.bytes == 4) {
     return 1;
@@ -83,7 +83,7 @@ void choose_store(const Facts& f, Block& b) {
   const std::int64_t pack = f.of(b)[kVector];
   if (f.channels_last && f.of(b)[kPhaseBlocks] == 1) {
     b.store = b.adjacent_channels = halved_until(
-        pack, [&](std::int64_t store) { return b.block_n % (4 * store) == 0 && layer.out_channels % store == 0; });
+        pack, [&](std::int64_t store) { return b.block_n % (4 * store) == 0 && f.adjacent_out % store == 0; });
     return;
   }
   // A thread's adjacent outputs are the phases of one position. An open width allows no store of more than one.
@@ -327,6 +327,7 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 }
 
 struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
+  static constexpr bool kTakesSlices = true;
   static constexpr std::size_t kMostPlans = 8;
   static constexpr bool kTakesDepth = true;
   static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;
@@ -337,6 +338,8 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
     const Axis& depth = layer.axes[kDepth];
     return {
         check_one_group_without_strides(layer),
+        require(layer.layout != Layout::kNhwc || layer.out_channels > 1 || !layer.y_channels,
+                "one output channel of a tensor of {}; it takes whole tensors", layer.y_channels.value_or(0)),
         require(!is_wide || layer.layout != Layout::kNhwc || layer.out_channels == 1,
                 "stride {} in width and {} output channels in nhwc: a product makes that many phases; at most {}",
                 stride, layer.out_channels, kMostPhaseColumns),

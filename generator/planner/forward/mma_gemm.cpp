@@ -37,14 +37,14 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kVector, kKSteps, kHaloH, k
 /// How input is brought: by the largest asynchronous copies that the pixels' channels allow, or through registers where
 /// they allow none, and where channels come first.
 std::int64_t copy_bytes_of(const Facts& f) {
-  const std::int64_t widest = std::gcd(f.group_in * f.bytes, 16);
+  const std::int64_t widest = std::gcd(f.adjacent_in * f.bytes, 16);
   return f.channels_last && widest >= 4 && f.target.features.has(Feature::kCpAsync) ? widest : 0;
 }
 
 /// Elements that are loaded to registers together.
 std::int64_t vector_of(const Facts& f, const Block& b) {
   if (f.channels_last) {
-    return b.copy_bytes == 0 && f.group_in % f.vector == 0 ? f.vector : 1;
+    return b.copy_bytes == 0 && f.adjacent_in % f.vector == 0 ? f.vector : 1;
   }
   if (f.bytes == 4) {
     return 1;

@@ -190,7 +190,7 @@ void choose_store(const Facts& f, Block& b) {
     return;
   }
   b.store = b.adjacent_channels = halved_until(f.vector, [&](std::int64_t store) {
-    return b.block_n / b.warps_n % (4 * store) == 0 && f.group_out % store == 0;
+    return b.block_n / b.warps_n % (4 * store) == 0 && f.adjacent_out % store == 0;
   });
 }
 
@@ -232,6 +232,7 @@ bool choose_parts(const Facts& f, Block& b) {
 }
 
 struct MmaPixels : VolumePlanner<Facts, kConstants> {
+  static constexpr bool kTakesSlices = true;
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
   static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};

@@ -61,7 +61,7 @@ template <typename Block>
 void choose_store(const LayerFacts& f, Block& b, bool flat) {
   if (f.channels_last) {
     b.store = b.adjacent_channels = halved_until(f.vector, [&](std::int64_t store) {
-      return b.block_n / b.warps_n % (4 * store) == 0 && f.group_out % store == 0;
+      return b.block_n / b.warps_n % (4 * store) == 0 && f.adjacent_out % store == 0;
     });
     return;
   }
@@ -255,6 +255,7 @@ template <const auto& kWanted, typename F>
 /// A planner of such a template.
 template <typename F, const auto& kWanted>
 struct WindowPlanner : VolumePlanner<F, kWanted> {
+  static constexpr bool kTakesSlices = true;
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};  // of f16
   static constexpr std::size_t kMostPlans = 10;
   static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;

@@ -46,11 +46,12 @@ std::vector<Grid::Bound> bounds_of(const Layer& layer, std::int64_t tile_pixels)
 MapRecipe pixel_rows(const Facts& f, const Block& b, std::int64_t tile_pixels) {
   return input_map(map_form(f.layer.dtype, {b.block_k, tile_pixels}, b.block_k * f.bytes),
                    {Amount{.constant = f.layer.in_channels}, per(Quantity::kInPixels)},
-                   {Amount{}, Amount{.constant = f.layer.in_channels * f.bytes}});
+                   {Amount{}, Amount{.constant = x_tensor_channels(f.layer) * f.bytes}});
 }
 
 struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static constexpr bool kTakesDepth = true;
+  static constexpr bool kTakesSlices = true;
 
   static Checks checks(const Layer& layer) {
     const std::int64_t taps = tap_count(layer);

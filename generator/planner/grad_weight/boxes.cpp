@@ -168,6 +168,10 @@ void add_box_maps(LaunchPlan& launch, const Facts& f, const Block& b, std::int64
   Constants& c = f.of(b);
   Layer copied = f.layer;
   copied.dtype = dtype;
+  if (!f.channels_last || parts > 1) {  // the maps are of copies, which have no other channels
+    copied.x_channels.reset();
+    copied.y_channels.reset();
+  }
   copied.in_channels *= parts;
   copied.out_channels *= parts;
   launch.maps = {pixel_map(copied, Role::kX, {c[kInBox], c[kInputPitch], c[kInputRows], b.tile_images}, {1, 1}),

@@ -24,7 +24,11 @@ CONVTGEN_CONSTANTS(kBiasTiles, kBiasTotals);
 /// The constants of any problem of a gradient that reads grad_y, by the program of `grad_bias`.
 std::vector<std::int64_t> channel_sums(const Layer& layer) {
   static const ConstantProgram program = ConstantProgram::read(programs::grad_bias()).value();
-  return constants_of(program, with_depth(scalar_parameters(layer, Direction::kGradBias), layer), kConstants).value();
+  return constants_of(program,
+                      with_slices(with_depth(scalar_parameters(layer, Direction::kGradBias), layer), layer,
+                                  Direction::kGradBias),
+                      kConstants)
+      .value();
 }
 
 struct GradBias : GeneralPlanner<GradBias, Facts, kConstants> {

@@ -58,7 +58,7 @@ std::array<Amount, 2> rows_and_planes(const Facts& f, const Block& b) {
 
 /// The map of x: rows of channels, positions, rows and planes.
 MapRecipe map_of_input(const Facts& f, const Block& b, Constants& c) {
-  const std::int64_t pixel = f.layer.in_channels * f.bytes;
+  const std::int64_t pixel = x_tensor_channels(f.layer) * f.bytes;
   const auto [rows, planes] = rows_and_planes(f, b);
   return input_map(map_form(f.layer.dtype, {c[kInBox], b.tile_columns, b.tile_rows, 1}, c[kInBox] * f.bytes),
                    {Amount{.constant = f.layer.in_channels}, per(Quantity::kInWidth), rows, planes},
@@ -67,15 +67,15 @@ MapRecipe map_of_input(const Facts& f, const Block& b, Constants& c) {
 }
 /// The map of grad_y: taps of a row by channels, positions, rows of taps, rows, and planes.
 MapRecipe map_of_patches(const Facts& f, const Block& b, Constants& c) {
-  const std::int64_t pixel = f.layer.out_channels * f.bytes;
+  const std::int64_t all = y_tensor_channels(f.layer), pixel = all * f.bytes;
   const std::int64_t kd = f.layer.axes[kDepth].kernel, kh = f.rows.kernel, kw = f.columns.kernel;
   const auto [rows, planes] = rows_and_planes(f, b);
   const Amount all_planes = {.constant = planes.constant * kd, .factor = planes.factor * kd, .per = planes.per};
   return {.name = "grad_y_map",
           .role = Role::kGradY,
           .form = map_form(f.layer.dtype, {c[kRowBox], b.tile_columns, 1, b.tile_rows, 1}, c[kRowBox] * f.bytes),
-          .sizes = {Amount{.constant = f.layer.out_channels * kw}, per(Quantity::kInWidth), Amount{.constant = kh},
-                    rows, all_planes},
+          .sizes = {Amount{.constant = all * (kw - 1) + f.layer.out_channels}, per(Quantity::kInWidth),
+                    Amount{.constant = kh}, rows, all_planes},
           .pitches = {Amount{}, Amount{.constant = pixel * kw}, Amount{.factor = pixel, .per = Quantity::kOutWidth},
                       Amount{.factor = pixel * kh, .per = Quantity::kOutWidth},
                       Amount{.factor = pixel, .per = Quantity::kOutPlane}}};
@@ -128,8 +128,11 @@ struct GradWeightPatches : Search<GradWeightPatches, kMembers, kNames> {
   static bool fits_registers(const Facts&, const Block&, Constants& c) { return c[kAccumulators] <= kMostAccumulators; }
   static bool fits_stage(const Facts& f, const Block& b, Constants& c) {
     const bool sums_rows = !f.layer.bias || c[kSumLanes] > 0;  // a thread sums up one vector of rows
-    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && b.tile_columns <= kMostBox && b.tile_rows <= kMostBox &&
-           sums_rows;
+    // Whole rows of taps are adjacent channels where grad_y has no others between them.
+    const bool are_adjacent = !f.layer.y_channels || b.taps_w < f.columns.kernel || f.columns.kernel == 1 ||
+                              b.block_out < f.layer.out_channels;
+    return are_adjacent && c[kKSteps] * c[kOwnTiles] <= kMostProducts && b.tile_columns <= kMostBox &&
+           b.tile_rows <= kMostBox && sums_rows;
   }
   static std::int64_t tiles(const Facts& f, const Block& b) {
     const std::int64_t rows =

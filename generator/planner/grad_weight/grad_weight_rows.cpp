@@ -183,25 +183,28 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
   static void change(AddedSlices& added, Constants& c) { added.sums_channels = c[kSumsRows] == 0; }
   static void bring(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     // Elements of a row, channels, rows, images: the channels of a row follow one another in a box.
-    const auto map = [&](std::string name, Role role, std::int64_t width, std::int64_t channels, Quantity height,
-                         Quantity image, std::initializer_list<std::int64_t> box, std::int64_t swizzle) {
+    const auto map = [&](std::string name, Role role, std::int64_t width, std::int64_t channels,
+                         std::int64_t all_channels, Quantity height, Quantity image,
+                         std::initializer_list<std::int64_t> box, std::int64_t swizzle) {
       MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(f.layer.dtype, box, swizzle)};
       recipe.sizes = {Amount{.constant = width}, Amount{.constant = channels}, per(height), per(Quantity::kBatch)};
       recipe.pitches = {Amount{}, Amount{.factor = f.bytes, .per = image}, Amount{.constant = width * f.bytes},
-                        Amount{.factor = channels * f.bytes, .per = image}};
+                        Amount{.factor = all_channels * f.bytes, .per = image}};
       return recipe;
     };
     const std::int64_t width = *f.columns.extent;
     if (c[kFlat] != 0) {
-      launch.maps.push_back(map("x_map", Role::kX, width * *f.rows.extent, f.layer.in_channels, Quantity::kOne,
-                                Quantity::kInImage, {b.swizzle / f.bytes, b.block_in, 1, 1}, b.swizzle));
+      launch.maps.push_back(map("x_map", Role::kX, width * *f.rows.extent, f.layer.in_channels,
+                                x_tensor_channels(f.layer), Quantity::kOne, Quantity::kInImage,
+                                {b.swizzle / f.bytes, b.block_in, 1, 1}, b.swizzle));
     } else if (b.input_copies) {
-      launch.maps.push_back(map("x_map", Role::kX, width, f.layer.in_channels, Quantity::kInHeight, Quantity::kInImage,
+      launch.maps.push_back(map("x_map", Role::kX, width, f.layer.in_channels, x_tensor_channels(f.layer),
+                                Quantity::kInHeight, Quantity::kInImage,
                                 {b.swizzle / f.bytes, b.block_in, c[kBoxRows], 1}, b.swizzle));
     }
     if (b.window_copies) {
       launch.maps.push_back(map("grad_y_map", Role::kGradY, output_extent(f.columns, width), f.layer.out_channels,
-                                Quantity::kOutHeight, Quantity::kOutImage,
+                                y_tensor_channels(f.layer), Quantity::kOutHeight, Quantity::kOutImage,
                                 {c[kWindowPitch], b.block_out, c[kWindowRows], 1}, 0));
       if (c[kSumsRows] != 0 && f.layer.dtype == Dtype::kF32) {
         launch.maps.back().form.element = TensorMap::Element::kF32;  // sums take what is not rounded

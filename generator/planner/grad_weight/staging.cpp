@@ -28,7 +28,8 @@ bool has_rows_of_words(const Facts& f) {
 /// stage may reach some images beyond the last one.
 std::int64_t most_batch(const Layer& layer, std::int64_t tile_rows, std::int64_t input_period,
                         std::int64_t window_period) {
-  return kIntMax / std::max(layer.in_channels / input_period, layer.out_channels / window_period) - tile_rows;
+  return kIntMax / std::max(x_tensor_channels(layer) / input_period, y_tensor_channels(layer) / window_period) -
+         tile_rows;
 }
 
 }  // namespace
@@ -43,8 +44,11 @@ bool fits_rows(const Facts& f, const Block& b) {
   const std::int64_t input = input_period * *f.rows.extent * *f.columns.extent;
   const std::int64_t window =
       window_period * output_extent(f.rows, *f.rows.extent) * output_extent(f.columns, *f.columns.extent);
-  return of[kGroupIn] % input_period == 0 && of[kGroupOut] % window_period == 0 && of[kInputBox] <= kMostBox &&
-         of[kWindowBox] <= kMostBox && of[kRowsOfSlot] <= b.producers && std::max(input, window) <= kIntMax &&
+  const bool has_whole_images =
+      x_tensor_channels(f.layer) % input_period == 0 && y_tensor_channels(f.layer) % window_period == 0;
+  return has_whole_images && of[kGroupIn] % input_period == 0 && of[kGroupOut] % window_period == 0 &&
+         of[kInputBox] <= kMostBox && of[kWindowBox] <= kMostBox && of[kRowsOfSlot] <= b.producers &&
+         std::max(input, window) <= kIntMax &&
          f.layer.batch.value_or(0) <= most_batch(f.layer, b.tile_rows, input_period, window_period);
 }
 
@@ -54,19 +58,22 @@ void add_row_copies(LaunchPlan& launch, const Facts& f, const Block& b) {
   }
   Constants& c = f.of(b);
   // All elements of so many channels, and such groups of channels of all images.
-  const auto map = [&](std::string name, Role role, std::int64_t channels, std::int64_t image, std::int64_t period,
-                       std::int64_t box, std::int64_t block) {
+  const auto map = [&](std::string name, Role role, std::int64_t channels, std::int64_t all_channels,
+                       std::int64_t image, std::int64_t period, std::int64_t box, std::int64_t block) {
     MapRecipe recipe{.name = std::move(name), .role = role, .form = map_form(f.layer.dtype, {box, block / period}, 0)};
     if (f.layer.dtype == Dtype::kF32) {
       recipe.form.element = TensorMap::Element::kF32;  // who turns rows rounds
     }
-    recipe.sizes = {Amount{.constant = period * image}, Amount{.factor = channels / period, .per = Quantity::kBatch}};
+    recipe.sizes = {Amount{.constant = period * image}, Amount{.constant = (channels - all_channels) / period,
+                                                               .factor = all_channels / period,
+                                                               .per = Quantity::kBatch}};
     recipe.pitches = {Amount{}, Amount{.constant = period * image * f.bytes}};
     return recipe;
   };
   const std::int64_t height = *f.rows.extent, width = *f.columns.extent;
-  launch.maps = {map("x_map", Role::kX, f.layer.in_channels, height * width, c[kInputPeriod], c[kInputBox], b.block_in),
-                 map("grad_y_map", Role::kGradY, f.layer.out_channels,
+  launch.maps = {map("x_map", Role::kX, f.layer.in_channels, x_tensor_channels(f.layer), height * width,
+                     c[kInputPeriod], c[kInputBox], b.block_in),
+                 map("grad_y_map", Role::kGradY, f.layer.out_channels, y_tensor_channels(f.layer),
                      output_extent(f.rows, height) * output_extent(f.columns, width), c[kWindowPeriod], c[kWindowBox],
                      b.block_out)};
   launch.kernels.front().grid.bounds.push_back(

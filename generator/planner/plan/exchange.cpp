@@ -11,12 +11,9 @@ namespace {
 /// The same size with input and output exchanged.
 Quantity exchanged(Quantity quantity) {
   using enum Quantity;
-  constexpr std::pair<Quantity, Quantity> kPairs[] = {{kInDepth, kOutDepth},
-                                                      {kInHeight, kOutHeight},
-                                                      {kInWidth, kOutWidth},
-                                                      {kInImage, kOutImage},
-                                                      {kInPixels, kOutPixels},
-                                                      {kInPlane, kOutPlane}};
+  constexpr std::pair<Quantity, Quantity> kPairs[] = {{kInDepth, kOutDepth},   {kInHeight, kOutHeight},
+                                                      {kInWidth, kOutWidth},   {kInImage, kOutImage},
+                                                      {kInPixels, kOutPixels}, {kInPlane, kOutPlane}};
   for (const auto& [in, out] : kPairs) {
     if (quantity == in || quantity == out) {
       return quantity == in ? out : in;
@@ -48,6 +45,7 @@ Result<Problem> exchanged_problem(const Problem& problem) {
   }
   Problem out{layer, Direction::kForward, problem.target};
   std::swap(out.layer.in_channels, out.layer.out_channels);
+  std::swap(out.layer.x_channels, out.layer.y_channels);
   for (const std::size_t axis : axes_of(layer)) {
     out.layer.axes[axis] = exchanged(layer.axes[axis]);
   }
@@ -96,11 +94,8 @@ LaunchPlan exchanged_launch(const Problem& problem, const Plan& plan, LaunchPlan
   launch.tensors = tensors_of(problem.layer, problem.direction, plan.alignment);
   launch.note =
       "In the code x is grad_y and y is grad_x; channels are exchanged and taps mirrored: tap (0, 0) is the last one.";
-  launch.renamed = {{"x", "grad_y"},
-                    {"y", "grad_x"},
-                    {"depth", "out_depth"},
-                    {"height", "out_height"},
-                    {"width", "out_width"}};
+  launch.renamed = {
+      {"x", "grad_y"}, {"y", "grad_x"}, {"depth", "out_depth"}, {"height", "out_height"}, {"width", "out_width"}};
   return launch;
 }
 

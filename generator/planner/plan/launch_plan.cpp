@@ -23,6 +23,16 @@ Size known_extent(const Layer& layer, Quantity quantity) {
   return {};
 }
 
+/// Makes a tensor the first channels of one that has so many more.
+void slice(Layout layout, std::int64_t more, Quantity pixels, Quantity image, Tensor& tensor) {
+  if (more == 0) {
+    return;
+  }
+  const bool by_pixels = layout == Layout::kNhwc;
+  tensor.runs = by_pixels ? pixels : Quantity::kBatch;
+  tensor.gap = by_pixels ? Amount{.constant = more} : Amount{.factor = more, .per = image};
+}
+
 }  // namespace
 
 const KernelPlan& LaunchPlan::main() const {
@@ -54,10 +64,14 @@ std::vector<Tensor> tensors_of(const Layer& layer, Direction direction, std::int
       case Role::kX:
       case Role::kGradX:
         tensor.elements = {.factor = layer.in_channels, .per = Quantity::kInPixels};
+        slice(layer.layout, x_tensor_channels(layer) - layer.in_channels, Quantity::kInPixels, Quantity::kInImage,
+              tensor);
         break;
       case Role::kY:
       case Role::kGradY:
         tensor.elements = {.factor = layer.out_channels, .per = Quantity::kOutPixels};
+        slice(layer.layout, y_tensor_channels(layer) - layer.out_channels, Quantity::kOutPixels, Quantity::kOutImage,
+              tensor);
         break;
       case Role::kWeight:
       case Role::kGradWeight:

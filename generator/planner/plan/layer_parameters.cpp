@@ -74,6 +74,14 @@ Parameters with_fuse_input(Parameters parameters, const Layer& layer) {
   return with(std::move(parameters), {{"fuse_input_count", std::ssize(layer.fuse_input)}});
 }
 
+Parameters with_slices(Parameters parameters, const Layer& layer, Direction direction) {
+  parameters.insert_or_assign("y_channels", y_tensor_channels(layer));
+  if (direction != Direction::kGradBias) {
+    parameters.insert_or_assign("x_channels", x_tensor_channels(layer));
+  }
+  return parameters;
+}
+
 Parameters volume_parameters(const Layer& layer) {
   return with(with_depth(product_parameters(layer), layer), {{"groups", layer.groups},
                                                              {"input_stride_d", layer.axes[kDepth].input_stride},
@@ -89,6 +97,10 @@ bool is_forward_value(std::string_view name, const ParameterValue& value) {
   const bool is_stride = name == "input_stride_d" || name == "input_stride_h" || name == "input_stride_w";
   return (name == "weights_exchanged" && value == ParameterValue(false)) ||
          (is_stride && value == ParameterValue(std::int64_t{1}));
+}
+
+bool is_slice(std::string_view name) {
+  return name == "x_channels" || name == "y_channels";
 }
 
 bool is_flat_value(std::string_view name, const ParameterValue& value) {

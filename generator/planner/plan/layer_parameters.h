@@ -27,11 +27,18 @@ namespace convtgen {
 /// serve strided gradients of the input.
 [[nodiscard]] Parameters volume_parameters(const Layer& layer);
 
+/// What templates that take slices of larger tensors have besides: the channels of the tensors of x and y. `grad_bias`
+/// reads grad_y alone.
+[[nodiscard]] Parameters with_slices(Parameters parameters, const Layer& layer, Direction direction);
+
 /// Parameters with that many elements which are stored together.
 [[nodiscard]] Parameters with_store(Parameters parameters, std::int64_t elements);
 
 /// Whether it is a parameter of gradients of the input alone, with the value that all forward layers have.
 [[nodiscard]] bool is_forward_value(std::string_view name, const ParameterValue& value);
+
+/// Whether it is one of with_slices(). They follow from the layer: neither symbols nor records have them.
+[[nodiscard]] bool is_slice(std::string_view name);
 
 /// Whether it is a parameter of the axis of depth, with the value that all layers of one or two axes have.
 [[nodiscard]] bool is_flat_value(std::string_view name, const ParameterValue& value);

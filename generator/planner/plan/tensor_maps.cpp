@@ -29,15 +29,16 @@ MapRecipe input_map(TensorMap form, const decltype(MapRecipe::sizes)& sizes,
 MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> box, std::array<std::int64_t, 2> steps) {
   const bool is_input = role == Role::kX;
   const std::int64_t bytes = bytes_of(layer.dtype);
-  const std::int64_t pixel = (is_input ? layer.in_channels : layer.out_channels) * bytes;
+  const std::int64_t pixel = (is_input ? x_tensor_channels(layer) : y_tensor_channels(layer)) * bytes;
   const Quantity width = is_input ? Quantity::kInWidth : Quantity::kOutWidth;
   const Quantity height = is_input ? Quantity::kInHeight : Quantity::kOutHeight;
   const auto span = [](std::int64_t size, std::int64_t step) { return (size - 1) * step + 1; };
   MapRecipe recipe{.name = is_input ? "x_map" : "grad_y_map", .role = role};
   recipe.form = map_form(layer.dtype, {box[0], span(box[1], steps[0]), span(box[2], steps[1]), box[3]}, box[0] * bytes);
   recipe.form.steps = {1, static_cast<std::uint32_t>(steps[0]), static_cast<std::uint32_t>(steps[1]), 1, 1};
-  recipe.sizes = {Amount{.constant = pixel / bytes}, Amount{.factor = 1, .per = width},
-                  Amount{.factor = 1, .per = height}, Amount{.factor = 1, .per = Quantity::kBatch}};
+  recipe.sizes = {Amount{.constant = is_input ? layer.in_channels : layer.out_channels},
+                  Amount{.factor = 1, .per = width}, Amount{.factor = 1, .per = height},
+                  Amount{.factor = 1, .per = Quantity::kBatch}};
   recipe.pitches = {Amount{}, Amount{.constant = pixel}, Amount{.factor = pixel, .per = width},
                     Amount{.factor = pixel, .per = is_input ? Quantity::kInImage : Quantity::kOutImage}};
   return recipe;
@@ -46,7 +47,7 @@ MapRecipe pixel_map(const Layer& layer, Role role, std::array<std::int64_t, 4> b
 MapRecipe volume_map(const MapRecipe& map, const Layer& layer, std::int64_t planes, std::int64_t step) {
   constexpr std::size_t kPlanes = 3;
   const bool is_input = map.role == Role::kX;
-  const std::int64_t pixel = (is_input ? layer.in_channels : layer.out_channels) * bytes_of(layer.dtype);
+  const std::int64_t pixel = (is_input ? x_tensor_channels(layer) : y_tensor_channels(layer)) * bytes_of(layer.dtype);
   MapRecipe recipe = map;
   recipe.form.rank = kPlanes + 2;
   recipe.form.box[kPlanes + 1] = map.form.box[kPlanes];

@@ -188,7 +188,8 @@ Result<ElementsOfFile> elements_of_file(std::string_view text) {
 std::string plan_json(const Plan& plan) {
   Json parameters = Json::object();
   for (const auto& [name, value] : plan.parameters) {
-    if (!is_forward_value(name, value) && !is_flat_value(name, value) && !is_plain_input_value(name, value)) {
+    if (!is_forward_value(name, value) && !is_flat_value(name, value) && !is_plain_input_value(name, value) &&
+        !is_slice(name)) {
       parameters[name] = std::visit(ValueJson{}, value);
     }
   }

@@ -16,6 +16,38 @@ Result<void> check_axes(const Layer& layer, bool takes_depth) {
   return require(takes_depth || layer.dimensions < 3, "three axes; it takes two");
 }
 
+Result<void> check_slices(const Layer& layer, bool takes_slices) {
+  const auto refuse = [&](const Size& all, std::int64_t own) {
+    return require(takes_slices || !all, "{} channels of a tensor of {}; it takes whole tensors", own, all.value_or(0));
+  };
+  return first_error({refuse(layer.x_channels, layer.in_channels), refuse(layer.y_channels, layer.out_channels)});
+}
+
+Result<void> check_slice_pitches(const Layer& layer, std::int64_t alignment) {
+  const std::int64_t bytes = bytes_of(layer.dtype);
+  const auto refuse = [&](const Size& channels, bool is_input) -> Result<void> {
+    std::int64_t pitch = channels.value_or(0) * bytes;
+    if (pitch == 0 || alignment <= bytes || pitch % alignment == 0) {
+      return {};
+    }
+    if (layer.layout == Layout::kNhwc) {
+      return fail(fmt::format("channels of a tensor of {}; copies of {} bytes take multiples of {}", *channels,
+                              alignment, alignment / bytes));
+    }
+    for (const std::size_t number : axes_of(layer)) {
+      const Axis& axis = layer.axes[number];
+      if (axis.extent) {
+        pitch *= (is_input ? *axis.extent : output_extent(axis, *axis.extent)) % alignment;
+      }
+    }
+    return require(
+        pitch % alignment == 0,
+        "channels of a tensor of {}; the bytes of its images are no multiple of {}, which are copied together",
+        *channels, alignment);
+  };
+  return first_error({refuse(layer.x_channels, true), refuse(layer.y_channels, false)});
+}
+
 Result<void> check_streaming(const Layer& layer, bool streams) {
   return require(streams || !layer.streaming,
                  "streaming; the bits of its outputs depend on where they are in a call, or on inputs of others");

@@ -27,6 +27,13 @@ using Checks = std::vector<Result<void>>;
 /// Errors: the layer has three axes, and the template takes none of depth.
 [[nodiscard]] Result<void> check_axes(const Layer& layer, bool takes_depth);
 
+/// Errors: x or y is channels of a larger tensor, and the template takes none such.
+[[nodiscard]] Result<void> check_slices(const Layer& layer, bool takes_slices);
+
+/// Errors: such a tensor's pixels (nhwc) or images (nchw) are no multiples of so many bytes, which are loaded or stored
+/// together. With 0 bytes, single elements are.
+[[nodiscard]] Result<void> check_slice_pitches(const Layer& layer, std::int64_t alignment);
+
 /// Errors: the layer is to run by chunks with the same bits, and the template does not make them (Template::streams).
 [[nodiscard]] Result<void> check_streaming(const Layer& layer, bool streams);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "generator/planner/search/integers.h"
 
 namespace convtgen {
@@ -18,6 +20,8 @@ LayerFacts::LayerFacts(const Problem& of, const InputSizes& at)
       vector(16 / bytes),
       group_in(of.layer.in_channels / of.layer.groups),
       group_out(of.layer.out_channels / of.layer.groups),
+      adjacent_in(std::gcd(group_in, x_tensor_channels(of.layer))),
+      adjacent_out(std::gcd(group_out, y_tensor_channels(of.layer))),
       channels_last(of.layer.layout == Layout::kNhwc) {
   if (auto found = shape_of(layer, sizes)) {
     shape = *found;

@@ -43,6 +43,9 @@ struct LayerFacts {
   std::int64_t bytes;                // of an element
   std::int64_t vector;               // elements of 16 bytes
   std::int64_t group_in, group_out;  // channels of a group
+  /// The most of them that also divide the channels of the tensors in which x and y lie: vectors of channels divide
+  /// both.
+  std::int64_t adjacent_in, adjacent_out;
   bool channels_last;
 };
 
@@ -129,6 +132,7 @@ struct Planner {
   static constexpr std::array<Compute, 0> kComputes = {};  // the layers' modes; none: all
   static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
   static constexpr bool kTakesDepth = false;               // Template::takes_depth
+  static constexpr bool kTakesSlices = false;              // Template::takes_slices
   static constexpr bool kStreams = false;                  // Template::streams
   static constexpr FuseInput kFuseInput = FuseInput::kNone;
   static constexpr bool kIsRanked = true;        // Template::is_ranked
@@ -208,7 +212,10 @@ template <typename T>
   if constexpr (T::kFuseInput != FuseInput::kNone) {
     parameters = with_fuse_input(std::move(parameters), problem.layer);
   }
-  return T::kTakesDepth ? with_depth(std::move(parameters), problem.layer) : parameters;
+  if constexpr (T::kTakesDepth) {
+    parameters = with_depth(std::move(parameters), problem.layer);
+  }
+  return T::kTakesSlices ? with_slices(std::move(parameters), problem.layer, problem.direction) : parameters;
 }
 
 /// Errors: the sizes have no shape where the planner needs one, or the program has no such constant.
@@ -261,8 +268,8 @@ template <typename T>
   using Block = typename T::Block;
   // Before the program is read.
   auto checked =
-      first_error({check_axes(problem.layer, T::kTakesDepth), check_streaming(problem.layer, T::kStreams),
-                   check_fuse_input(problem.layer, T::kFuseInput),
+      first_error({check_axes(problem.layer, T::kTakesDepth), check_slices(problem.layer, T::kTakesSlices),
+                   check_streaming(problem.layer, T::kStreams), check_fuse_input(problem.layer, T::kFuseInput),
                    check_target_and_compute(problem, T::kNeeds, T::kComputes), check_numbers(problem.layer)});
   if (checked) {
     checked = first_error(T::checks(problem.layer));
@@ -301,7 +308,8 @@ template <typename T>
     }
     Chosen chosen = T::chosen(*facts, block, facts->of(block));
     const auto counted =
-        first_error({T::check_block(*facts, block, facts->of(block)), check_bounds(problem.layer, chosen.grid.bounds)});
+        first_error({T::check_block(*facts, block, facts->of(block)), check_bounds(problem.layer, chosen.grid.bounds),
+                     check_slice_pitches(problem.layer, layout_of(T::kNames, facts->of(block)).alignment)});
     if (counted) {
       plans.push_back(plan_of<T>(of, parameters, *facts, block, std::move(chosen), seconds));
     } else if (checked) {
@@ -346,6 +354,7 @@ template <typename T>
           .needs = T::kNeeds,
           .serves_grad_input = T::kServesGradInput,
           .takes_depth = T::kTakesDepth,
+          .takes_slices = T::kTakesSlices,
           .streams = T::kStreams,
           .is_ranked = T::kIsRanked,
           .search = driver::plans_of<T>,

@@ -26,7 +26,8 @@ bool offsets_fit_int(const Layer& layer) {
   Layer one_image = layer;
   one_image.batch = 1;
   const Result<Shape> shape = shape_of(one_image, {1, {*depth, *height, *width}});
-  return shape && shape->input_elements <= kIntMax && shape->output_elements <= kIntMax;
+  return shape && shape->input_elements / layer.in_channels * x_tensor_channels(layer) <= kIntMax &&
+         shape->output_elements / layer.out_channels * y_tensor_channels(layer) <= kIntMax;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Template {
   Features needs = {};                        // of a chip
   bool serves_grad_input = false;             // plans gradients of the input too, as forward layers (exchange.h)
   bool takes_depth = false;                   // layers of three axes too
+  bool takes_slices = false;                  // x and y that are channels of larger tensors
   /// Takes layers with `streaming`: an output's terms are added in an order that does not depend on where the output
   /// is in the call, on the call's sizes, or on other inputs than the output's own. So its bits don't, either.
   bool streams = false;

@@ -23,7 +23,7 @@ inline constexpr std::int64_t kMostThreadsOfSm = 1024;
 
 template <typename Block>
 struct ThinFacts : FactsOf<Block> {
-  bool is_flat = this->channels_last && this->layer.groups == 1;
+  bool is_flat = this->channels_last && this->layer.groups == 1 && !this->layer.y_channels;
   std::int64_t pixel = is_flat ? this->layer.out_channels : 1;  // elements of a column in a window
 
   /// FMA instructions that one of the layer's type takes as long as.
@@ -112,6 +112,7 @@ struct ThinPlanner : ScalarPlanner<F, kWanted> {
 
   static constexpr Direction kDirection = kOf;
   static constexpr bool kTakesDepth = true;
+  static constexpr bool kTakesSlices = true;
   static constexpr bool kNeedsShape = true;
 
   static Checks checks(const Layer& layer) {

@@ -12,15 +12,16 @@ except ImportError as error:
 
 # Each module uses those before it: settings (torch's switches), geometry (shapes, memory formats), calls (kernels of a
 # call, launches), torchs (torch's operators), policy (which of both runs), whole (whether a whole model gains), gradients
-# (autograd), operators (registered ones; conv_transpose is composite), functional, modules, accelerate; streaming uses
-# calls alone.
+# (autograd), operators (registered ones; conv_transpose is composite), slices (out=), functional, modules, accelerate,
+# upcat; streaming uses calls alone.
 from .accelerate import Report, accelerate, describe, freeze, prepare, undo
 from .functional import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .modules import (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, LazyConvTranspose1d, LazyConvTranspose2d,
                       LazyConvTranspose3d)
 from .settings import use_host_device
 from .streaming import StreamingConvTranspose1d
+from .upcat import UpCat
 
 __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
-           "LazyConvTranspose3d", "Report", "StreamingConvTranspose1d", "accelerate", "conv_transpose1d",
-           "conv_transpose2d", "conv_transpose3d", "describe", "freeze", "prepare", "undo", "use_host_device"]
+           "LazyConvTranspose3d", "Report", "StreamingConvTranspose1d", "UpCat", "accelerate",
+           "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "describe", "freeze", "prepare", "undo", "use_host_device"]

@@ -19,6 +19,8 @@ def conv_transpose1d(
     dilation: _Extent = 1,
     *,
     compute: Compute | None = None,
+    policy: Policy = "always",
+    out: Tensor | None = None,
 ) -> Tensor: ...
 def conv_transpose2d(
     input: Tensor,
@@ -31,6 +33,8 @@ def conv_transpose2d(
     dilation: _Extent = 1,
     *,
     compute: Compute | None = None,
+    policy: Policy = "always",
+    out: Tensor | None = None,
 ) -> Tensor: ...
 def conv_transpose3d(
     input: Tensor,
@@ -43,6 +47,8 @@ def conv_transpose3d(
     dilation: _Extent = 1,
     *,
     compute: Compute | None = None,
+    policy: Policy = "always",
+    out: Tensor | None = None,
 ) -> Tensor: ...
 
 class ConvTranspose1d(nn.ConvTranspose1d):
@@ -83,6 +89,14 @@ class StreamingConvTranspose1d(nn.Module):
     def flush(self) -> Tensor: ...
     def reset(self) -> None: ...
     def whole(self, input: Tensor) -> Tensor: ...
+
+class UpCat(nn.Module):
+    up: nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d
+    skip_first: bool
+    def __init__(
+        self, up: nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d, *, skip_first: bool = False
+    ) -> None: ...
+    def forward(self, x: Tensor, skip: Tensor) -> Tensor: ...
 
 class Line:
     name: str

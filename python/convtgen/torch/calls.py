@@ -12,7 +12,7 @@ from .._native import lib
 from . import settings, torchs
 from .geometry import format_strides, in_format, is_channels_last, output_extents, weight_is_channels_last
 
-_ALIGNMENT = 16  # of tensors: as much as kernels read at once
+ALIGNMENT = 16  # of tensors: as much as kernels read at once
 _WORKSPACE_ALIGNMENT = 128
 # So many sizes of a layer get kernels of their own. Those that come later share one whose sizes are open, so that
 # inputs of ever new lengths do not compile for ever.
@@ -54,7 +54,7 @@ def _ready(tensor, channels_last):
     if tensor.is_neg():  # a view whose memory has the other sign
         tensor = tensor.resolve_neg()
     tensor = in_format(tensor, True) if channels_last else tensor.contiguous()
-    return tensor if tensor.data_ptr() % _ALIGNMENT == 0 else tensor.clone()
+    return tensor if tensor.data_ptr() % ALIGNMENT == 0 else tensor.clone()
 
 
 def _axes(values):
@@ -180,15 +180,25 @@ class Call:
         """Of x, weight and y."""
         return sum(math.prod(shape) for shape in (self.x_shape, self.weight_shape, self.y_shape)) * self.dtype.itemsize
 
-    def forward(self, x, weight, bias, memory=None):
+    def ready_x(self, x):
+        """x, or a copy of it, as kernels read it."""
+        return _ready(x, self.channels_last)
+
+    def ready_grad_y(self, grad_y):
+        """The same of grad_y."""
+        return _ready(grad_y, self.channels_last)
+
+    def forward(self, x, weight, bias, memory=None, out=None):
         """y, of y_shape, for detached tensors of this call's shapes; bias may be None. With a workspace of pack() the
-        weights are not read."""
+        weights are not read. `out` takes y, where it is given: it lies as the call's kernels write."""
         if ("forward", bias is not None) not in self._kernels and self.refuses("forward", bias is not None):
             return in_format(torchs.forward(x, weight, bias, self.parameters), self.channels_last)
-        x = _ready(x, self.channels_last)
+        x = self.ready_x(x)
         weight = _ready(weight, self.weight_channels_last) if memory is None else None
         bias = None if bias is None else bias.resolve_neg().contiguous()
-        y = torch.empty_strided(self.y_shape, self._y_strides, dtype=self.dtype, device=self.device)
+        y = out
+        if y is None:
+            y = torch.empty_strided(self.y_shape, self._y_strides, dtype=self.dtype, device=self.device)
         self._launch("forward", bias is not None, x=x.data_ptr(), weight=0 if weight is None else weight.data_ptr(),
                      bias=0 if bias is None else bias.data_ptr(), y=y.data_ptr(), memory=memory)
         return y
@@ -219,7 +229,7 @@ class Call:
                 (wants_weight and ("grad_weight", bool(wants_bias)) not in kernels and
                  self.refuses("grad_weight", bool(wants_bias)))):
             return self._gradients_beyond_limits(grad_y, x, weight, wanted)
-        grad_y = _ready(grad_y, self.channels_last)
+        grad_y = self.ready_grad_y(grad_y)
         grad_x = grad_weight = grad_bias = memory = None
         if wants_x and wants_weight:  # one after the other, so one workspace serves both
             most = self._most_bytes.get(wants_bias)
@@ -233,7 +243,7 @@ class Call:
             self._launch("grad_input", False, grad_y=grad_y.data_ptr(), weight=weight.data_ptr(),
                          grad_x=grad_x.data_ptr(), memory=memory)
         if wants_weight:
-            x = _ready(x, self.channels_last)
+            x = self.ready_x(x)
             grad_weight = torch.empty_strided(self.weight_shape, self._weight_strides, dtype=self.dtype,
                                               device=self.device)
             grad_bias = torch.empty(self.bias_shape, dtype=self.dtype, device=self.device) if wants_bias else None

@@ -9,7 +9,7 @@ from torch.autograd import forward_ad
 from torch.fx import Proxy
 from torch.overrides import handle_torch_function
 
-from . import calls, geometry, gradients, operators, settings
+from . import calls, geometry, gradients, operators, settings, slices
 from . import policy as policies
 
 _fast = {}  # Call, or None where torch serves, by what a call's tensors and arguments are
@@ -25,7 +25,7 @@ _collectors, _lock = 0, threading.Lock()  # threads that are in collecting()
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
-                     compute=None, policy="always", _module=None):
+                     compute=None, policy="always", out=None, _module=None):
     """F.conv_transpose1d with a kernel generated for this layer; conv_transpose2d() says what and when.
 
     Args:
@@ -33,12 +33,14 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
       weight: (in_channels, out_channels / groups, kernel).
     """
     policies.check_policy(policy)
+    if out is not None:
+        return _into(1, input, weight, bias, stride, padding, output_padding, groups, dilation, compute, policy, out)
     return conv_transpose(1, _module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
                           policy)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
-                     compute=None, policy="always", _module=None):
+                     compute=None, policy="always", out=None, _module=None):
     """F.conv_transpose2d with a kernel generated for this layer. Its gradients have kernels too, of any order.
 
     Torch's own operator serves tensors of other devices than CUDA, complex and integer tensors, empty ones, layers
@@ -54,23 +56,29 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         exact as f32 by three products on tensor cores. None: as torch's convolutions, tf32 where
         torch.backends.cudnn allows it, else f32.
       policy: as accelerate() has it.
+      out: a tensor of the output's shape, which takes the output; it may be adjacent channels of a larger tensor, whose
+        other channels stay as they are. As with torch's functions, no argument may require a gradient then.
       _module: convtgen's own, whose call this is; accelerate() and freeze() say what it is known for.
 
     Returns:
-      A tensor of the strides that torch's has: channels last where the input or the weight is, not in float64.
+      `out` where it is given; else a tensor of the strides that torch's has: channels last where the input or the weight
+      is, not in float64.
 
     Raises:
       ValueError: `compute` is no mode, or `policy` is no policy.
-      RuntimeError: what torch raises for wrong shapes and types; convtgen.Error where a kernel could not be compiled
+      RuntimeError: what torch raises for wrong shapes and types; an `out` of another shape, type or device, or whose
+        strides are not those of channels of a tensor; convtgen.Error where a kernel could not be compiled
         or launched.
     """
     policies.check_policy(policy)
+    if out is not None:
+        return _into(2, input, weight, bias, stride, padding, output_padding, groups, dilation, compute, policy, out)
     return conv_transpose(2, _module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
                           policy)
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *,
-                     compute=None, policy="always", _module=None):
+                     compute=None, policy="always", out=None, _module=None):
     """F.conv_transpose3d with a kernel generated for this layer; conv_transpose2d() says what and when.
 
     Args:
@@ -78,6 +86,8 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
       weight: (in_channels, out_channels / groups, kernel_d, kernel_h, kernel_w), in either memory format.
     """
     policies.check_policy(policy)
+    if out is not None:
+        return _into(3, input, weight, bias, stride, padding, output_padding, groups, dilation, compute, policy, out)
     return conv_transpose(3, _module, input, weight, bias, stride, padding, output_padding, groups, dilation, compute,
                           policy)
 
@@ -263,6 +273,16 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
     if is_frozen:
         return call.forward(x, w, b, state.packed.find(call, w, weight, b is not None))
     return server.forward(x, w, b)
+
+
+def _into(dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation, compute, of_policy, out):
+    """The same into a tensor that is there."""
+    own, torchs = _FUNCTIONS[dimensions]
+    if _has_torch_function(input, weight, bias, out):
+        return handle_torch_function(own, (input, weight, bias, out), input, weight, bias, stride, padding, output_padding,
+                                     groups, dilation, compute=compute, policy=of_policy, out=out)
+    parameters = _parameters(dimensions, stride, padding, output_padding, groups, dilation)
+    return slices.conv_transpose_into(torchs, dimensions, input, weight, bias, parameters, compute, of_policy, out)
 
 
 def _is_unbatched(x, dimensions):

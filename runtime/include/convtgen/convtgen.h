@@ -145,6 +145,7 @@ typedef struct convtgen_layer_fields {
   const char* directions;            /**< "forward, grad_input"; NULL: "forward" */
   int32_t streaming;                 /**< 0 or 1: calls of chunks of its input give the same bits (convtgen_stream) */
   const char* fuse_input;            /**< activations of x as it is read, as in `fuse`; NULL: none */
+  int64_t x_channels, y_channels;    /**< of the tensors that x and y are channels of; 0: x and y are whole tensors */
 } convtgen_layer_fields;
 
 /** Fills in the defaults: two dimensions, kernels, strides, dilations and channels 1, no padding, one group, all sizes
@@ -173,7 +174,8 @@ typedef struct convtgen_sizes {
  * out_channels, out...), with the axes that the layer has, in this order for nchw and with channels last for nhwc.
  * weight and grad_weight are (in_channels, out_channels / groups, kernel...), or (in_channels, kernel...,
  * out_channels / groups) where the layer's weight_layout is channels_last; bias and grad_bias are (out_channels). All
- * are contiguous. */
+ * are contiguous, except x and y of a layer with x_channels or y_channels, and their gradients: their pointer is that
+ * of their first channel in a tensor of so many. */
 typedef struct convtgen_shape {
   size_t struct_size; /**< to be set to sizeof(convtgen_shape) before the call */
   int64_t batch;

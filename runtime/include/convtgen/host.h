@@ -15,7 +15,8 @@ extern "C" {
 enum {
   CONVTGEN_HOST_READ = 1,    /**< only reads it */
   CONVTGEN_HOST_WRITTEN = 2, /**< writes it, every byte of what is read later, and does not read it before */
-  CONVTGEN_HOST_SCRATCH = 3  /**< the same, and nobody reads it after the call: it is not copied back */
+  CONVTGEN_HOST_SCRATCH = 3, /**< the same, and nobody reads it after the call: it is not copied back */
+  CONVTGEN_HOST_UPDATED = 4  /**< writes some of it; the rest stays as it is */
 };
 
 /** An array of a call. */
