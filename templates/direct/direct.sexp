@@ -1,5 +1,5 @@
 (program direct
-  (digest "3f8704947bf099b7837ee4681172c897806ce806fe44289617927f4d2811d2ea")
+  (digest "6d7ea0748de2fe186cbf6ea2031089fc25d7d4a0a7d9013241b1d14ec8665811")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -18,6 +18,8 @@
   (parameter int in_channels 64)
   (parameter int out_channels 3)
   (parameter int groups 1)
+  (parameter int x_channels 64)
+  (parameter int y_channels 3)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -227,7 +229,7 @@
   (constant @103 int kVector (/ 16 (sizeof Element)) (trail "elements of a whole vector"))
   (constant @104 int kRun (* P::columns_per_thread P::stride_w))
   (constant @105 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @108 bool kAdjacent (|| (! P::channels_last) (== P::out_channels 1)) (trail "columns are"))
+  (constant @108 bool kAdjacent (|| (! P::channels_last) (== P::y_channels 1)) (trail "columns are"))
   (constant @109 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
   (constant @110 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
   (static_assert @115 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
@@ -358,7 +360,7 @@
     (declare @9 (const int) ix (+ first_column column))
     (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
       (trail "else zero"))
-    (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
+    (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
     (if @14 kActivatesInput
       (then
         (do @15 (= (at (at (at (. stage rows) channel) row) column) (? is_inside (call widen (call activate_input (* from))) (static_cast Sum 0)))))
@@ -611,7 +613,7 @@
         (declare @8 (const int) x_in (+ ix column))
         (if @9 (&& (&& (&& (>= y_in 0) (< y_in in_h)) (>= x_in 0)) (< x_in in_w))
           (then
-            (declare @10 (const Sum) value (call widen (call input_of (at x (* (+ (* (static_cast Offset y_in) in_w) x_in) (? P::channels_last P::in_channels 1))))))
+            (declare @10 (const Sum) value (call widen (call input_of (at x (* (+ (* (static_cast Offset y_in) in_w) x_in) (? P::channels_last P::x_channels 1))))))
             (for @13 (pragma "unroll") (declare @13 int channel 0) (< channel P::channels_per_thread) (++ channel)
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
@@ -763,7 +765,7 @@
                   (declare @15 (const Sum) value (call epilogue (at (at (at acc channel) row) column) bias_value))
                   (if @16 P::channels_last
                     (then
-                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::out_channels) co) channel)) (call narrow value))))
+                      (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::y_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
   (function @404 device void store_runs
@@ -847,10 +849,10 @@
     (comment @34 "Bases are 64-bit; every offset from them fits its type.")
     (declare @35 (const "long long") in_pixels (* (* (static_cast "long long" in_h) in_w) in_d))
     (declare @36 (const "long long") out_pixels (* (* (static_cast "long long" out_h) out_w) out_d))
-    (declare @37 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
+    (declare @37 (const "long long") image_channel (* (static_cast "long long" image) P::x_channels))
     (declare @38 (pointer (const Element)) x_group (+ x (? P::channels_last (+ (* image_channel in_pixels) (* group kGroupIn)) (* (+ image_channel (* group kGroupIn)) in_pixels))))
     (declare @40 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps) P::kernel_d))))
-    (declare @42 (pointer Element) y_image (+ (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::out_channels 1))))
+    (declare @42 (pointer Element) y_image (+ (+ y (* (* (static_cast "long long" image) P::y_channels) out_pixels)) (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1))))
     (blank @42)
     (declare @45 (array (array Accumulators P::group_phases_w) P::group_phases_h) acc (init))
     (declare @46 (pointer Stage) stages (static_cast (pointer Stage) (call shared_memory)))
@@ -862,7 +864,7 @@
         (trail "the plane that the depth tap reads, if there is one"))
       (if @52 (&& (&& (>= reach 0) (== (% reach P::stride_d) 0)) (< iz in_d))
         (then
-          (declare @53 (pointer (const Element)) x_plane (+ x_group (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::in_channels 1))))
+          (declare @53 (pointer (const Element)) x_plane (+ x_group (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::x_channels 1))))
           (if @55 (&& P::staged P::asynchronous)
             (then
               (if @56 (> P::kernel_d 1)

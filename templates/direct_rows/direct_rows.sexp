@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "de269d9519636ee0af931c0b9bb9f1171dd93818c6158ea5398b42a7ec52a104")
+  (digest "b10d27c17bbf445c15e9df3bab21031103beaa4200d5016f9d0ff0a1c7a80c4a")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 32)
   (parameter int out_channels 64)
   (parameter int groups 4)
+  (parameter int x_channels 32)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -212,27 +214,27 @@
   (constant @49 "long long" kWeights (* (* (static_cast "long long" kGroupIn) kTaps) kTileChannels))
   (constant @50 "long long" kWeightOffset (* (/ (+ (* kInputs kPlane) 3) 4) 4) (trail "whole vectors"))
   (constant @54 int kWarpPixels (* kWarpColumns P::stride_w))
-  (constant @55 bool kJoined (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::warps_c 1)))
-  (constant @56 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
-  (constant @57 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
-  (constant @58 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
-  (constant @62 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
-  (constant @64 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
-  (constant @67 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
-  (constant @70 bool kWholePixels (== (% P::out_channels kVector) 0))
-  (constant @71 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
-  (constant @72 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
-  (constant @77 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
-  (constant @78 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
-  (constant @80 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
-  (constant @81 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
-  (constant @83 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
-  (constant @85 bool kPixelVectors (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)))
-  (static_assert @87 (|| (! kOwnInputs) (&& (&& kPixelVectors (== kGroupIn 1)) (== P::channels_per_thread kVector))) "own inputs are a vector of a pixel")
-  (constant @90 int kVectorStep (* (? kOwnInputs (/ kInputs kVector) 1) (static_cast int kPlane)))
-  (constant @91 int kLoadAlignment (? (|| kPixelVectors kRowVectors) 16 0))
-  (constant @92 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
-  (section @94 "Elements")
+  (constant @55 bool kJoined (&& (&& (&& P::channels_last (== kTileChannels P::out_channels)) (== P::y_channels P::out_channels)) (== P::warps_c 1)))
+  (constant @57 int kRuns (? P::channels_last (? kJoined 1 kWarpPixels) P::lanes_c))
+  (constant @58 int kRunLength (? P::channels_last (? kJoined (* kWarpPixels P::out_channels) kWarpChannels) kWarpPixels))
+  (constant @59 int kRunLanes (? (> (/ kRunLength kVector) 16) 32 (? (> (/ kRunLength kVector) 8) 16 (? (> (/ kRunLength kVector) 4) 8 4))) (trail "that store a run"))
+  (constant @63 int kRunRounds (call ceil_div (/ kRunLength kVector) kRunLanes))
+  (constant @65 int kRunSums (* (call ceil_div (- (+ kRunLength kVector) 1) kVector) kVector))
+  (constant @68 "long long" kOutWidth (+ (* (- P::width 1ll) P::stride_w) (- (+ (+ (* P::dilation_w (- P::kernel_w 1)) P::output_padding_w) 1) (* 2 P::padding_w))) (trail "where the width is known"))
+  (constant @71 bool kWholePixels (&& (== (% P::out_channels kVector) 0) (== (% P::y_channels kVector) 0)))
+  (constant @72 bool kWholeRows (&& (>= P::width 0) (== (% (* kOutWidth (? P::channels_last P::out_channels 1)) kVector) 0)))
+  (constant @73 bool kSkewed (|| (|| (!= (% kRunLength kVector) 0) (? P::channels_last (&& (! kWholePixels) (! (&& kJoined kWholeRows))) (! kWholeRows))) (&& (&& (&& (&& P::channels_last (! kJoined)) (! kWholeGroups)) (> P::groups 1)) (!= (% kGroupOut kVector) 0))))
+  (constant @78 int kBuffers (? (&& (! P::channels_last) (> P::channels_per_thread 1)) 2 1))
+  (constant @79 int kExchanged (? (> P::vector 0) 0 (* (/ (+ (* kRuns kRunSums) 3) 4) 4)) (trail "sums of a warp's buffer"))
+  (constant @81 "long long" kExchangeOffset (+ kWeightOffset (* (/ (+ kWeights 3) 4) 4)))
+  (constant @82 "long long" kSharedBytes (* (static_cast "long long" (sizeof Sum)) (+ kExchangeOffset (* (* (static_cast "long long" kWarps) kBuffers) kExchanged))))
+  (constant @84 int kStoreAlignment (? (> P::vector 0) (* P::vector (sizeof Element)) (? kSkewed 0 16)) (trail "in bytes"))
+  (constant @86 bool kPixelVectors (&& (&& (&& (&& (!= P::element_kind 0) P::channels_last) (== (% kInputs kVector) 0)) (== (% P::in_channels kVector) 0)) (== (% P::x_channels kVector) 0)))
+  (static_assert @88 (|| (! kOwnInputs) (&& (&& kPixelVectors (== kGroupIn 1)) (== P::channels_per_thread kVector))) "own inputs are a vector of a pixel")
+  (constant @91 int kVectorStep (* (? kOwnInputs (/ kInputs kVector) 1) (static_cast int kPlane)))
+  (constant @92 int kLoadAlignment (? (|| kPixelVectors kRowVectors) 16 0))
+  (constant @93 int kAlignment (? (> kStoreAlignment kLoadAlignment) kStoreAlignment kLoadAlignment))
+  (section @95 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -270,7 +272,7 @@
           (else
             (return @6 value))))))
   (file "direct_rows.cu")
-  (section @97 "Staging")
+  (section @98 "Staging")
   (file "device/input_activation.h")
   (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
   (function @15 device Element activate_input
@@ -328,7 +330,7 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct_rows.cu")
-  (function @103 device void stage_vector
+  (function @104 device void stage_vector
     (comment "{if not is_copied: Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.}{if is_copied: Activates a vector of a row that is inside of the image.}")
     (attributes "__forceinline__")
     (argument (pointer Sum) to)
@@ -357,7 +359,7 @@
             (declare @19 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
             (for @21 (pragma "unroll") (declare @21 int k 0) (< k 4) (+= k 2)
               (do @22 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))))
-  (function @136 device void stage_input
+  (function @137 device void stage_input
     (comment "{if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.}{if is_copied: Activates what the thread's own copies have brought of it: what is inside of the image.} `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first staged.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) planes)
@@ -392,7 +394,7 @@
               (declare @26 uint4 elements (call make_uint4 0 0 0 0))
               (if @27 (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
                 (then
-                  (do @29 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)))))
+                  (do @29 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) channel)))))
                   (if @30 kActivatesInput
                     (then
                       (do @31 (= elements (call activate_words elements)))))))
@@ -411,7 +413,7 @@
               (declare @50 (const int) iy (+ first_row row))
               (declare @51 (const int) ix (+ first_column column))
               (declare @52 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-              (declare @54 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
+              (declare @54 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
               (if @56 (&& kActivatesInput (|| is_copied (! P::asynchronous)))
                 (then
                   (declare @57 (reference Sum) value (at planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)))
@@ -424,14 +426,14 @@
                           (do @61 (= value (call activate value P::fuse_count P::fuse_input_count))))))))
                 (else
                   (do @64 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))))
-  (constant @206 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @209 device int weight_place
+  (constant @207 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @210 device int weight_place
     (comment "Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @215 device void stage_weights
+  (function @216 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are those of the tile's first group, first_out the tile's first channel in it{with channels: , of `channels` from there}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) weights)
@@ -448,10 +450,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @234 "Products")
-  (alias @237 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @235 "Products")
+  (alias @238 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @240 device void multiply_add
+  (function @241 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -462,7 +464,7 @@
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (declare @6 (const int) place (+ (? kOwnInputs (* channel kVectorStep) 0) (* column kColumnStep)))
         (do @7 (= (at (at acc channel) column) (call fma (at x place) weight (at (at acc channel) column)))))))
-  (section @252 "Epilogue")
+  (section @253 "Epilogue")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -582,19 +584,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @257 device int skew_of
+  (function @258 device int skew_of
     (comment "How many elements after the start of a 16-byte vector this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @263 Place
+  (record @264 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @268 device (pointer Element) run_start
+  (function @269 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -604,9 +606,9 @@
     (argument (const int) out_w)
     (if @2 P::channels_last
       (then
-        (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::out_channels) (. place channel))))))
+        (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::y_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @278 device int run_length
+  (function @279 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -619,13 +621,13 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (record @291 Run
+  (record @292 Run
     (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
     (field int ends))
-  (function @296 device Run run_of
+  (function @297 device Run run_of
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Place)) place)
@@ -637,7 +639,7 @@
     (declare @4 (const int) head (? kSkewed (call min (% (- kVector (call skew_of start)) kVector) length) 0))
     (declare @5 (const int) vectors (/ (- length head) kVector))
     (return @6 (init start head vectors (- length (* vectors kVector)))))
-  (function @306 device void store_runs
+  (function @307 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -661,8 +663,8 @@
           (for @17 (pragma "unroll 1") (declare @17 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
             (declare @18 (const int) element (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector))))
             (do @19 (= (at (. of_run start) element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (constant @332 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
-  (function @335 device void fill_runs
+  (constant @333 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
+  (function @336 device void fill_runs
     (comment "Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -690,7 +692,7 @@
           (then
             (for @26 (pragma "unroll 1") (declare @26 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
               (do @27 (= (at (. of_run start) (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector)))) (call narrow value)))))))))
-  (function @370 device void store_pixels
+  (function @371 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -704,13 +706,13 @@
     (if @4 (|| kWholeTiles (< co (. place channel_end)))
       (then
         (declare @5 (const int) first (+ (. place column) (* lane_x (* kLaneColumns P::stride_w))))
-        (declare @6 (pointer Element) pixels (+ y (+ (* (+ (* (static_cast Offset (. place row)) out_w) first) P::out_channels) co)))
+        (declare @6 (pointer Element) pixels (+ y (+ (* (+ (* (static_cast Offset (. place row)) out_w) first) P::y_channels) co)))
         (for @8 (pragma "unroll") (declare @8 int column 0) (< column P::columns_per_thread) (++ column)
           (for @10 (pragma "unroll") (declare @10 int phase 0) (< phase P::stride_w) (++ phase)
             (declare @11 (const int) offset (+ (* column (* kColumnStep P::stride_w)) phase))
             (if @12 (< (+ first offset) out_w)
               (then
-                (declare @13 (pointer Element) to (+ pixels (* offset P::out_channels)))
+                (declare @13 (pointer Element) to (+ pixels (* offset P::y_channels)))
                 (declare @14 (array Sum P::channels_per_thread) values)
                 (for @16 (pragma "unroll") (declare @16 int channel 0) (< channel P::channels_per_thread) (++ channel)
                   (do @17 (= (at values channel) (call epilogue (at (at (at acc phase) channel) column) (? P::has_bias (call widen (at bias (+ co channel))) 0)))))
@@ -720,7 +722,7 @@
                       (do @22 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @24 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @404 device void store_exchanged
+  (function @405 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -749,7 +751,7 @@
             (for @21 (pragma "unroll") (declare @21 int phase 0) (< phase P::stride_w) (++ phase)
               (declare @22 (const int) offset (+ (* column (* kColumnStep P::stride_w)) phase))
               (declare @23 (const int) run (+ pixel offset))
-              (declare @24 (const int) at (? kJoined (* offset P::out_channels) (? P::channels_last (+ (* run kRunSums) (? kSkewed (% (+ skew (* run (% P::out_channels kVector))) kVector) 0)) offset)))
+              (declare @24 (const int) at (? kJoined (* offset P::out_channels) (? P::channels_last (+ (* run kRunSums) (? kSkewed (% (+ skew (* run (% P::y_channels kVector))) kVector) 0)) offset)))
               (do @28 (= (at to at) (call epilogue (at (at (at acc phase) channel) column) bias_value)))))))
       (if @32 (|| (! P::channels_last) (== channel (- P::channels_per_thread 1)))
         (then
@@ -760,8 +762,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @446 "Kernel")
-  (function @448 kernel void direct_rows
+  (section @447 "Kernel")
+  (function @449 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -791,10 +793,10 @@
     (comment @22 "Bases are 64-bit; every offset from them fits its type.")
     (declare @23 (const "long long") in_pixels (* (static_cast "long long" in_h) in_w))
     (declare @24 (const "long long") out_pixels (* (static_cast "long long" out_h) out_w))
-    (declare @25 (const "long long") image_channel (* (static_cast "long long" image) P::in_channels))
+    (declare @25 (const "long long") image_channel (* (static_cast "long long" image) P::x_channels))
     (declare @26 (pointer (const Element)) x_group (+ x (? P::channels_last (+ (* image_channel in_pixels) (* group kGroupIn)) (* (+ image_channel (* group kGroupIn)) in_pixels))))
     (declare @28 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
-    (declare @30 (pointer Element) y_image (+ y (* (* (static_cast "long long" image) P::out_channels) out_pixels)))
+    (declare @30 (pointer Element) y_image (+ y (* (* (static_cast "long long" image) P::y_channels) out_pixels)))
     (blank @30)
     (declare @32 (pointer Sum) shared (static_cast (pointer Sum) (call shared_memory)))
     (declare @33 (pointer Sum) weights (+ shared kWeightOffset))

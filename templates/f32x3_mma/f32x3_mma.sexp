@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "408ffd689139f946b9a127532512addaffc68ce13a95a2416225beba7468d8b6")
+  (digest "b8f6ce7daf52427b14cdd8bef0c6e3609e7ab813ee8f51db14baab18df7596c5")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -21,6 +21,8 @@
   (parameter int input_stride_w 1)
   (parameter int in_channels 128)
   (parameter int out_channels 64)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -30,6 +32,7 @@
   (parameter int width 16)
   (type_parameter Sum float)
   (parameter int fuse_count 0)
+  (parameter int fuse_input_count 0)
   (parameter int tile_h 8)
   (parameter int tile_w 8)
   (parameter int part_w 8)
@@ -802,8 +805,40 @@
       (if @6 (|| (<= (* (* (+ i 1) kThreads) 16) bytes) (< (+ (static_cast int first) (* (* i kThreads) 16)) bytes))
         (then
           (do @7 (call async_copy_16 (+ own_to (* i (* kThreads 16))) (+ own_from (* i (* kThreads 16))) 16))))))
+  (file "device/input_activation.h")
+  (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
+  (function @15 device Element activate_input
+    (comment "An element of x, activated and rounded to its type, as an operator before the layer would write it.")
+    (attributes "__forceinline__")
+    (argument Element value)
+    (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
+  (function @20 device "unsigned int" activate_word
+    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (if_constexpr @1 (== (sizeof Element) 4)
+      (then
+        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
+      (else
+        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
+        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
+        (return @6 (| low (<< high 16))))))
+  (function @31 device uint4 activate_words
+    (comment "The same of a vector.")
+    (attributes "__forceinline__")
+    (argument uint4 words)
+    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
+  (function @36 device Element input_of
+    (comment "An element or a word as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (function @39 device "unsigned int" input_word
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "staging.h")
-  (constant @8 int kSharers kUnits (trail "threads that share a place, each with a unit of 8 channels"))
+  (constant @9 int kSharers kUnits (trail "threads that share a place, each with a unit of 8 channels"))
   (file "window/places.h")
   (constant @9 int kPlacePixels (? P::channels_last 1 P::vector))
   (constant @10 int kAllPlaces (/ kPixels kPlacePixels))
@@ -841,17 +876,17 @@
       (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (* (/ pixel kStagedColumns) kPixelStepH))))
       (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (* (% pixel kStagedColumns) kPixelStepW))))
       (declare @9 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
-      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
+      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::x_channels) in_d) in_h) in_w))
       (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
-      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
+      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::x_channels 1))) (- 1))))))
   (file "staging.h")
-  (alias @12 Values (array (array float kVector) kPlaces)
+  (alias @13 Values (array (array float kVector) kPlaces)
     (comment "A k-block's input of a thread: a unit of each of its places."))
-  (function @14 device int unit_of
+  (function @15 device int unit_of
     (attributes "__forceinline__")
     (argument int thread)
     (return @1 (? P::channels_last (% thread kUnits) (/ thread kPlaceStep))))
-  (function @19 device void load_values
+  (function @20 device void load_values
     (comment "Loads a k-block of input channels: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Values) values)
@@ -884,7 +919,14 @@
             (if @25 (&& (>= (at places i) 0) (|| (== (% kGroupIn P::block_k) 0) (< (+ ci c) kGroupIn)))
               (then
                 (do @26 (= (at (at values i) c) (? P::channels_last (at from c) (at from (* c plane))))))))))))
-  (function @53 device void write_maximum
+  (function @54 device void activate_values
+    (comment "Activates a k-block's input. An activation keeps zeros where the image or the channels end.")
+    (attributes "__forceinline__")
+    (argument (reference Values) values)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i kPlaces) (++ i)
+      (for @4 (pragma "unroll") (declare @4 int c 0) (< c kVector) (++ c)
+        (do @5 (= (at (at values i) c) (call activate_input (at (at values i) c)))))))
+  (function @65 device void write_maximum
     (comment "Writes the largest finite magnitude of a warp's values. Collective.")
     (attributes "__forceinline__")
     (argument (pointer float) maxima)
@@ -899,7 +941,7 @@
     (if @13 (== (% thread 32) 0)
       (then
         (do @14 (= (at maxima (/ thread 32)) most)))))
-  (function @72 device float block_maximum
+  (function @84 device float block_maximum
     (comment "The maximum of all warps.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) maxima)
@@ -907,7 +949,7 @@
     (for @3 (pragma "unroll") (declare @3 int warp 1) (< warp kWarps) (++ warp)
       (do @4 (= most (call fmaxf most (at maxima warp)))))
     (return @6 most))
-  (function @82 device void store_split
+  (function @94 device void store_split
     (comment "Writes a thread's values to a stage, split.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -1079,13 +1121,15 @@
     (do @6 (+= (. held low_terms) (* kKSteps kStepTaps))))
   (section @109 "Epilogue")
   (file "device/activation.h")
-  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @12 device P::Sum activate
+  (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
+  (function @29 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
+    (argument (const int) first)
+    (argument (const int) count)
     (using @1 Sum P::Sum)
-    (for @3 unrolled (declare @3 int i 0) (< i P::fuse_count) (++ i)
+    (for @3 unrolled (declare @3 int i first) (< i (+ first count)) (++ i)
       (declare @4 (const int) kind (at P::fuse_kind i))
       (declare @5 (const Sum) a (static_cast Sum (at P::fuse_a i)))
       (declare @6 (const Sum) b (static_cast Sum (at P::fuse_b i)))
@@ -1143,8 +1187,13 @@
                                             (else
                                               (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
-    (return @40 value))
+                                                  (do @37 (= value (+ value a))))
+                                                (else
+                                                  (if @38 (== kind kElu)
+                                                    (then
+                                                      (do @39 (= value (? (< value 0) (* a (call expm1 value)) value))
+                                                        (trail "elu")))))))))))))))))))))))))))
+    (return @42 value))
   (file "device/epilogue.h")
   (function @9 device P::Sum epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
@@ -1152,7 +1201,7 @@
     (argument P::Sum acc)
     (argument P::Sum bias)
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+    (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "mma_window/epilogue.h")
   (function @12 constexpr bool is_made
     (comment "Whether any tap makes outputs of a phase of the block; the others are bias alone.")
@@ -1205,7 +1254,7 @@
                 (declare @21 (const int) ox (+ (- (* m_x P::stride_w) P::padding_w) phase_w))
                 (if @22 (&& (>= ox 0) (< ox out_w))
                   (then
-                    (declare @23 (pointer Element) to (+ (+ y (* (+ (* (+ (* (+ (* (static_cast "long long" image) out_d) plane) out_h) oy) out_w) ox) P::out_channels)) channel))
+                    (declare @23 (pointer Element) to (+ (+ y (* (+ (* (+ (* (+ (* (static_cast "long long" image) out_d) plane) out_h) oy) out_w) ox) P::y_channels)) channel))
                     (for @27 (pragma "unroll") (declare @27 int i 0) (< i (/ kWarpChannels 4)) (+= i P::store)
                       (declare @28 (const int) before (call channels_before i))
                       (if @29 (|| (== (% kGroupOut P::block_n) 0) (< before (- left channel)))
@@ -1266,7 +1315,7 @@
       (declare @13 (const int) ox (+ first_x (? kFlat (% column P::stride_w) column)))
       (declare @14 (const int) oy (- (+ (* m_y P::stride_h) phase_row) P::padding_h))
       (declare @15 (const bool) inside (&& (&& (&& any (>= ox 0)) (< ox out_w)) (|| (! kFlat) (< image batch))))
-      (do @16 (= (at (. stored offset) round) (+ (* (+ (* (+ (* (+ (* (static_cast "long long" image) P::out_channels) (+ channel (call stored_channel (call first_stored lane)))) out_d) (? kVolume (. tile plane) 0)) out_h) oy) out_w) ox)))
+      (do @16 (= (at (. stored offset) round) (+ (* (+ (* (+ (* (+ (* (static_cast "long long" image) P::y_channels) (+ channel (call stored_channel (call first_stored lane)))) out_d) (? kVolume (. tile plane) 0)) out_h) oy) out_w) ox)))
       (do @23 (= (at (. stored row) round) (? inside oy kNoRow)))))
   (function @73 device void put_together
     (comment "Puts adjacent outputs, aligned to all of them, into shared memory in one piece.")
@@ -1369,7 +1418,7 @@
       (declare @48 (const int) oy (- (+ (+ (* (+ (+ (. tile m_y) (call first_row first)) row) P::stride_h) phase_row) phase_h) P::padding_h))
       (if @49 (&& (&& (&& (&& (&& (|| (== (% kSingles 32) 0) (< index kSingles)) (|| (== (% kGroupOut P::block_n) 0) (< own left))) (>= ox 0)) (< ox out_w)) (>= oy 0)) (< oy out_h))
         (then
-          (declare @51 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::out_channels) (+ channel own)) out_d) (? kVolume (. tile plane) 0)))
+          (declare @51 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::y_channels) (+ channel own)) out_d) (? kVolume (. tile plane) 0)))
           (do @53 (= (at y (+ (* (+ (* plane out_h) oy) out_w) ox)) (at place (+ (+ (* of_turn kChannelPitch) (* row kOutputRowPitch)) element))))))))
   (function @190 device void store_planes
     (comment "Stores a warp's outputs. {with first: `first` is its first position in the block's tile, }`channel` its first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
@@ -1499,7 +1548,7 @@
     (argument int plane)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::in_channels 1)) in_h) in_w))))
+    (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::x_channels 1)) in_h) in_w))))
   (file "f32x3_mma.cu")
   (function @124 device void load_next
     (comment "Loads the next k-block if its tile is one of the call's; after a tile's last one, finds the places of the next tile.")
@@ -1610,49 +1659,58 @@
       (then
         (do @72 (call stage_weights (+ stages kInputBytes) (+ own_weights (* (* (. loaded tap) kKBlocks) kKBlockWeightBytes)) kKBlockWeightBytes))
         (do @73 (call async_copy_commit))))
-    (do @75 (call write_maximum maxima values thread))
-    (do @76 (call __syncthreads))
-    (declare @77 int exponent (call next_exponent (call block_maximum maxima) 0 true)
+    (if @75 kActivatesInput
+      (then
+        (do @76 (call activate_values values))))
+    (do @78 (call write_maximum maxima values thread))
+    (do @79 (call __syncthreads))
+    (declare @80 int exponent (call next_exponent (call block_maximum maxima) 0 true)
       (trail "of the scale of what is written last"))
-    (do @78 (call store_split stages values (call power_of_two exponent) thread))
-    (do @79 (call load_next values places loaded next own_x thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))
-    (do @81 (call write_maximum (+ maxima kWarps) values thread))
-    (blank @81)
-    (declare @83 int stage 0)
-    (for @85 (pragma "unroll 1") (declare @85 int index first_tile) (< index tiles) (+= index next_tile)
-      (declare @86 Accumulators high (init))
-      (declare @87 Accumulators low (init))
-      (declare @88 Accumulators totals (init))
-      (declare @89 Held held (init 0 0 exponent exponent 1))
-      (declare @90 (const int) plane (? kVolume (% (/ index (* tiles_y tiles_x)) out_d) 0))
-      (for @92 (pragma "unroll 1") (declare @92 int kd (? kVolume (call depth_tap_from 0 plane in_d) 0)) (< kd P::kernel_d) (= kd (? kVolume (call depth_tap_from (+ kd 1) plane in_d) (+ kd 1)))
-        (for @95 (pragma "unroll 1") (declare @95 int k_block 0) (< k_block kKBlocks) (++ k_block)
-          (declare @96 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-          (do @97 (call async_copy_wait 0))
-          (do @98 (call __syncthreads)
+    (do @81 (call store_split stages values (call power_of_two exponent) thread))
+    (do @82 (call load_next values places loaded next own_x thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))
+    (if @84 kActivatesInput
+      (then
+        (do @85 (call activate_values values))))
+    (do @87 (call write_maximum (+ maxima kWarps) values thread))
+    (blank @87)
+    (declare @89 int stage 0)
+    (for @91 (pragma "unroll 1") (declare @91 int index first_tile) (< index tiles) (+= index next_tile)
+      (declare @92 Accumulators high (init))
+      (declare @93 Accumulators low (init))
+      (declare @94 Accumulators totals (init))
+      (declare @95 Held held (init 0 0 exponent exponent 1))
+      (declare @96 (const int) plane (? kVolume (% (/ index (* tiles_y tiles_x)) out_d) 0))
+      (for @98 (pragma "unroll 1") (declare @98 int kd (? kVolume (call depth_tap_from 0 plane in_d) 0)) (< kd P::kernel_d) (= kd (? kVolume (call depth_tap_from (+ kd 1) plane in_d) (+ kd 1)))
+        (for @101 (pragma "unroll 1") (declare @101 int k_block 0) (< k_block kKBlocks) (++ k_block)
+          (declare @102 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+          (do @103 (call async_copy_wait 0))
+          (do @104 (call __syncthreads)
             (trail "the stage has come, and all have read the one that is written now"))
-          (if @99 (> kTileKBlocks 1)
+          (if @105 (> kTileKBlocks 1)
             (then
-              (do @100 (call begin_k_block totals high low held exponent))))
-          (if @102 (< (. loaded index) tiles)
+              (do @106 (call begin_k_block totals high low held exponent))))
+          (if @108 (< (. loaded index) tiles)
             (then
-              (declare @103 (pointer "unsigned char") to (+ stages (* (- 1 stage) kStageBytes)))
-              (if @104 (! P::resident)
+              (declare @109 (pointer "unsigned char") to (+ stages (* (- 1 stage) kStageBytes)))
+              (if @110 (! P::resident)
                 (then
-                  (do @105 (call stage_weights (+ to kInputBytes) (+ own_weights (* (? kVolume (+ (* (. loaded tap) kKBlocks) (. loaded k_block)) (. loaded k_block)) kKBlockWeightBytes)) kKBlockWeightBytes))
-                  (do @109 (call async_copy_commit))))
-              (do @111 (= exponent (call next_exponent (call block_maximum (+ maxima (* (- 1 stage) kWarps))) exponent (? kVolume (!= (. loaded index) index) (== (. loaded k_block) 0)))))
-              (if @113 (&& (> kTileKBlocks 1) (? kVolume (== (. loaded index) index) (> (. loaded k_block) 0)))
+                  (do @111 (call stage_weights (+ to kInputBytes) (+ own_weights (* (? kVolume (+ (* (. loaded tap) kKBlocks) (. loaded k_block)) (. loaded k_block)) kKBlockWeightBytes)) kKBlockWeightBytes))
+                  (do @115 (call async_copy_commit))))
+              (do @117 (= exponent (call next_exponent (call block_maximum (+ maxima (* (- 1 stage) kWarps))) exponent (? kVolume (!= (. loaded index) index) (== (. loaded k_block) 0)))))
+              (if @119 (&& (> kTileKBlocks 1) (? kVolume (== (. loaded index) index) (> (. loaded k_block) 0)))
                 (then
-                  (do @114 (= exponent (call min exponent (+ (. held total) kMostRaise))))))
-              (do @116 (call store_split to values (call power_of_two exponent) thread))
-              (do @117 (call load_next values places loaded next own_x thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))))
-          (do @120 (call multiply_k_block totals high low held (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset)))
-          (if @123 (< (. loaded index) tiles)
+                  (do @120 (= exponent (call min exponent (+ (. held total) kMostRaise))))))
+              (do @122 (call store_split to values (call power_of_two exponent) thread))
+              (do @123 (call load_next values places loaded next own_x thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))))
+          (do @126 (call multiply_k_block totals high low held (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset)))
+          (if @129 (< (. loaded index) tiles)
             (then
-              (do @124 (call write_maximum (+ maxima (* stage kWarps)) values thread))))
-          (do @126 (= stage (- 1 stage)))))
-      (do @129 (call add_all totals high low held))
-      (do @130 (call unscale totals (+ (+ scales (* warp_n kWarpChannels)) (* (% lane 4) 2)) (. held total)))
-      (declare @131 (const Tile) tile (call square_tile index tiles_y tiles_x out_d))
-      (do @132 (call store_tiles totals y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place lane (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))
+              (if @130 kActivatesInput
+                (then
+                  (do @131 (call activate_values values))))
+              (do @133 (call write_maximum (+ maxima (* stage kWarps)) values thread))))
+          (do @135 (= stage (- 1 stage)))))
+      (do @138 (call add_all totals high low held))
+      (do @139 (call unscale totals (+ (+ scales (* warp_n kWarpChannels)) (* (% lane 4) 2)) (. held total)))
+      (declare @140 (const Tile) tile (call square_tile index tiles_y tiles_x out_d))
+      (do @141 (call store_tiles totals y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place lane (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))

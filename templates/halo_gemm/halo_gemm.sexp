@@ -1,5 +1,5 @@
 (program halo_gemm
-  (digest "791ec5a8856c30138e4801091856d5b61a4844844502fd5592fb8b37f079f85b")
+  (digest "7bfa6002881fc1885a7506e1d74f79a88ff4ae2a161667e8908b4dced99600ad")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -17,6 +17,8 @@
   (parameter int dilation_w 1)
   (parameter int in_channels 128)
   (parameter int out_channels 64)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -810,9 +812,9 @@
       (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (* (/ pixel kStagedColumns) kPixelStepH))))
       (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (* (% pixel kStagedColumns) kPixelStepW))))
       (declare @9 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
-      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
+      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::x_channels) in_d) in_h) in_w))
       (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
-      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
+      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::x_channels 1))) (- 1))))))
   (file "window/staging.h")
   (section @32 "Asynchronous copies")
   (function @35 device int copied_channel
@@ -1143,7 +1145,7 @@
             (then
               (if @29 kStoresChannels
                 (then
-                  (declare @30 (pointer Element) to (+ y (* (+ (* (+ (* (+ (* (static_cast "long long" image) out_d) plane) out_h) oy) out_w) ox) P::out_channels)))
+                  (declare @30 (pointer Element) to (+ y (* (+ (* (+ (* (+ (* (static_cast "long long" image) out_d) plane) out_h) oy) out_w) ox) P::y_channels)))
                   (if @32 kRoundsTwo
                     (then
                       (for @34 (pragma "unroll") (declare @34 int first 0) (< first (/ P::block_n 4)) (+= first 2)
@@ -1170,7 +1172,7 @@
                               (do @62 (= (at values i) (call epilogue (call acc_of (at acc part) depth_tap phase (+ first i) half) (? kHasBiasRegisters (at bias_registers (+ first i)) (? P::has_bias (at bias (+ own i)) 0))))))
                             (do @67 (call store_together (+ to own) values))))))))
                 (else
-                  (declare @72 (pointer Element) to (+ (+ y (* (+ (* (+ (* (* (static_cast "long long" image) P::out_channels) out_d) plane) out_h) oy) out_w)) ox))
+                  (declare @72 (pointer Element) to (+ (+ y (* (+ (* (+ (* (* (static_cast "long long" image) P::y_channels) out_d) plane) out_h) oy) out_w)) ox))
                   (for @75 (pragma "unroll") (declare @75 int i 0) (< i (/ P::block_n 4)) (++ i)
                     (declare @76 (const int) own (call own_channel channel i))
                     (comment @77 "Of parted phases: the block's first column. `y` is the image's first channel then.")
@@ -1264,7 +1266,7 @@
     (argument int plane)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::in_channels 1)) in_h) in_w))))
+    (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::x_channels 1)) in_h) in_w))))
   (function @89 device void next_k_block
     (comment "Goes on to what is staged after a k-block.")
     (attributes "__forceinline__")

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "0b2fa23fb209c653b5784cb34306c6eacbf89ef63693bdc61e795a0a05cdf2a1")
+  (digest "ac22669edab83b39b42cd78dd8f7952ec44d3b57077545a9e4b38da1de8e6919")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -21,6 +21,8 @@
   (parameter int input_stride_w 1)
   (parameter int in_channels 128)
   (parameter int out_channels 64)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -807,9 +809,9 @@
       (declare @7 (const int) iy (? kFlat (% (/ at (+ in_w kGapW)) (+ in_h kGapH)) (+ (. tile m_y) (* (/ pixel kStagedColumns) kPixelStepH))))
       (declare @8 (const int) ix (? kFlat (% at (+ in_w kGapW)) (+ (. tile m_x) (* (% pixel kStagedColumns) kPixelStepW))))
       (declare @9 (const bool) inside (&& (call is_place thread i) (? (&& kFlat kVolume) (&& (&& (&& (>= at 0) (< at (* (+ in_h kGapH) (+ in_w kGapW)))) (< iy in_h)) (< ix in_w)) (? kFlat (&& (&& (&& (>= image 0) (< image batch)) (< iy in_h)) (< ix in_w)) (&& (&& (&& (>= iy 0) (< iy in_h)) (>= ix 0)) (< ix in_w))))))
-      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::in_channels) in_d) in_h) in_w))
+      (declare @13 (const "long long") first (* (* (* (* (static_cast "long long" image) P::x_channels) in_d) in_h) in_w))
       (declare @14 (const "long long") of_pixel (+ (* (static_cast "long long" iy) in_w) ix))
-      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::in_channels 1))) (- 1))))))
+      (do @15 (= (at places i) (? inside (+ first (* of_pixel (? P::channels_last P::x_channels 1))) (- 1))))))
   (file "window/staging.h")
   (section @32 "Asynchronous copies")
   (function @35 device int copied_channel
@@ -1151,7 +1153,7 @@
                 (declare @21 (const int) ox (+ (- (* m_x P::stride_w) P::padding_w) phase_w))
                 (if @22 (&& (>= ox 0) (< ox out_w))
                   (then
-                    (declare @23 (pointer Element) to (+ (+ y (* (+ (* (+ (* (+ (* (static_cast "long long" image) out_d) plane) out_h) oy) out_w) ox) P::out_channels)) channel))
+                    (declare @23 (pointer Element) to (+ (+ y (* (+ (* (+ (* (+ (* (static_cast "long long" image) out_d) plane) out_h) oy) out_w) ox) P::y_channels)) channel))
                     (for @27 (pragma "unroll") (declare @27 int i 0) (< i (/ kWarpChannels 4)) (+= i P::store)
                       (declare @28 (const int) before (call channels_before i))
                       (if @29 (|| (== (% kGroupOut P::block_n) 0) (< before (- left channel)))
@@ -1216,7 +1218,7 @@
       (declare @13 (const int) ox (+ first_x (? kFlat (% column P::stride_w) column)))
       (declare @14 (const int) oy (- (+ (* m_y P::stride_h) phase_row) P::padding_h))
       (declare @15 (const bool) inside (&& (&& (&& any (>= ox 0)) (< ox out_w)) (|| (! kFlat) (< image batch))))
-      (do @16 (= (at (. stored offset) round) (+ (* (+ (* (+ (* (+ (* (static_cast "long long" image) P::out_channels) (+ channel (call stored_channel (call first_stored lane)))) out_d) (? kVolume (. tile plane) 0)) out_h) oy) out_w) ox)))
+      (do @16 (= (at (. stored offset) round) (+ (* (+ (* (+ (* (+ (* (static_cast "long long" image) P::y_channels) (+ channel (call stored_channel (call first_stored lane)))) out_d) (? kVolume (. tile plane) 0)) out_h) oy) out_w) ox)))
       (do @23 (= (at (. stored row) round) (? inside oy kNoRow)))))
   (function @73 device void put_together
     (comment "Puts adjacent outputs, aligned to all of them, into shared memory in one piece.")
@@ -1319,7 +1321,7 @@
       (declare @48 (const int) oy (- (+ (+ (* (+ (+ (. tile m_y) (call first_row first)) row) P::stride_h) phase_row) phase_h) P::padding_h))
       (if @49 (&& (&& (&& (&& (&& (|| (== (% kSingles 32) 0) (< index kSingles)) (|| (== (% kGroupOut P::block_n) 0) (< own left))) (>= ox 0)) (< ox out_w)) (>= oy 0)) (< oy out_h))
         (then
-          (declare @51 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::out_channels) (+ channel own)) out_d) (? kVolume (. tile plane) 0)))
+          (declare @51 (const "long long") plane (+ (* (+ (* (static_cast "long long" (. tile image)) P::y_channels) (+ channel own)) out_d) (? kVolume (. tile plane) 0)))
           (do @53 (= (at y (+ (* (+ (* plane out_h) oy) out_w) ox)) (at place (+ (+ (* of_turn kChannelPitch) (* row kOutputRowPitch)) element))))))))
   (function @190 device void store_planes
     (comment "Stores a warp's outputs. {with first: `first` is its first position in the block's tile, }`channel` its first channel of the block's, `y` the block's first channel of the first image{with left: , `left` how many channels there are from there on}.")
@@ -1449,7 +1451,7 @@
     (argument int plane)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::in_channels 1)) in_h) in_w))))
+    (return @1 (+ x (* (* (* (static_cast "long long" plane) (? P::channels_last P::x_channels 1)) in_h) in_w))))
   (file "mma_gemm.cu")
   (constant @213 int kHeldRegisters (+ (/ (* (* P::warp_tiles kPhases) kWarpChannels) 2) (? (> P::copy_bytes 0) 0 (+ (* kItems kWords) (* 2 kPlaces)))))
   (constant @215 bool kFindsLane (&& (&& (! P::channels_last) (>= (* kThreads P::blocks_per_sm) 512)) (> kHeldRegisters 60)))

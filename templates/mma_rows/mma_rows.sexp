@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "43bd71fc010ca912a43584469aa6441ba5c5f3abf2d091f4e46988f257e51047")
+  (digest "e5ee65e6633ca892e5c8be7146fe2ecf33bf2fbf58e9384da3e82296611d5920")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int in_channels 32)
   (parameter int out_channels 64)
   (parameter int groups 4)
+  (parameter int x_channels 32)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -364,7 +366,7 @@
       (declare @7 (const int) iy (+ first_row (/ pixel kStagedColumns)))
       (declare @8 (const int) ix (+ first_column (% pixel kStagedColumns)))
       (declare @9 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-      (declare @10 (pointer (const Element)) from (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::in_channels) (* unit kUnit))))
+      (declare @10 (pointer (const Element)) from (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) (* unit kUnit))))
       (if @11 (! is_copied)
         (then
           (do @12 (call async_copy_16 (+ staged (* 16 (+ (* unit kUnitPixels) pixel))) (? is_inside from x) (? is_inside 16 0))))
@@ -611,7 +613,7 @@
       (if @6 (< column columns)
         (then
           (declare @7 (pointer (const Element)) from (+ exchange (+ (* (+ (* (% column P::stride_w) kInstructionM) (/ column P::stride_w)) kPixelPitch) (* vector 8))))
-          (do @9 (call store_global_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
+          (do @9 (call store_global_16 (+ y (+ (* column P::y_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
   (function @310 device void store_empty_row
     (comment "The same of a row phase without taps.")
     (attributes "__forceinline__")
@@ -624,7 +626,7 @@
       (declare @5 (const int) vector (% i kVectors))
       (if @6 (< column columns)
         (then
-          (do @7 (call store_global_16 (+ y (+ (* column P::out_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
+          (do @7 (call store_global_16 (+ y (+ (* column P::y_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
   (section @322 "Kernel")
   (function @324 kernel void mma_rows
     (launch_bounds kThreads P::blocks_per_sm)
@@ -653,9 +655,9 @@
     (declare @19 (const int) first_out (+ (* group kGroupOut) first_in_group))
     (blank @19)
     (comment @21 "Bases are 64-bit; every offset from them fits its type.")
-    (declare @22 (pointer (const Element)) x_group (+ x (+ (* (* (static_cast "long long" image) P::in_channels) (* (static_cast "long long" in_h) in_w)) (* group kGroupIn))))
+    (declare @22 (pointer (const Element)) x_group (+ x (+ (* (* (static_cast "long long" image) P::x_channels) (* (static_cast "long long" in_h) in_w)) (* group kGroupIn))))
     (declare @24 (pointer (const Element)) weight_group (+ weight (* (static_cast "long long" group) (* (* (static_cast "long long" kGroupIn) kGroupOut) kTaps))))
-    (declare @26 (pointer Element) y_image (+ y (+ (* (* (static_cast "long long" image) P::out_channels) (* (static_cast "long long" out_h) out_w)) first_out)))
+    (declare @26 (pointer Element) y_image (+ y (+ (* (* (static_cast "long long" image) P::y_channels) (* (static_cast "long long" out_h) out_w)) first_out)))
     (blank @26)
     (declare @29 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @30 (pointer Element) empty (reinterpret_cast (pointer Element) (+ shared kEmptyOffset)))
@@ -690,7 +692,7 @@
         (declare @64 (const int) y_row (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i)))
         (if @65 (&& (> columns 0) (< y_row out_h))
           (then
-            (declare @66 (pointer Element) to (+ y_image (* (+ (* (static_cast Offset y_row) out_w) first_column) P::out_channels)))
+            (declare @66 (pointer Element) to (+ y_image (* (+ (* (static_cast Offset y_row) out_w) first_column) P::y_channels)))
             (if @67 (< i kTapRows)
               (then
                 (for @69 (pragma "unroll 1") (declare @69 int part 0) (< part kBlocks) (++ part)

@@ -1,5 +1,5 @@
 (program patch_gemm
-  (digest "313be5d93da7f1807ea972a99e43e3024af153b57c515194a60954bc9b75b54b")
+  (digest "c903698a6172bf21cef7caf299e6abc8cf473d86348ca662ce7771a456849422")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -17,6 +17,8 @@
   (parameter int dilation_w 1)
   (parameter int in_channels 256)
   (parameter int out_channels 256)
+  (parameter int x_channels 256)
+  (parameter int y_channels 256)
   (parameter bool has_bias true)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -726,9 +728,9 @@
           (declare @7 (const int) row (/ place in_w)
             (trail "of all images"))
           (declare @8 (const int) column (- place (* row in_w)))
-          (declare @9 (pointer Element) to (+ y (+ (* (+ (* (? kVolume (+ (* (* (static_cast "long long" (/ row in_h)) P::stride_d) out_h) (* (% row in_h) P::stride_h)) (* (static_cast "long long" row) P::stride_h)) out_w) (* column P::stride_w)) P::out_channels) first_out)))
+          (declare @9 (pointer Element) to (+ y (+ (* (+ (* (? kVolume (+ (* (* (static_cast "long long" (/ row in_h)) P::stride_d) out_h) (* (% row in_h) P::stride_h)) (* (static_cast "long long" row) P::stride_h)) out_w) (* column P::stride_w)) P::y_channels) first_out)))
           (for @16 (pragma "unroll") (declare @16 int tap 0) (< tap kTaps) (++ tap)
-            (do @17 (call store_tap (+ to (* (+ (* (static_cast "long long" (? kVolume (+ (* (/ tap (* P::kernel_h P::kernel_w)) out_h) (% (/ tap P::kernel_w) P::kernel_h)) (/ tap P::kernel_w))) out_w) (% tap P::kernel_w)) P::out_channels)) acc biases half tap first_out (% (. threadIdx x) 4))))))))
+            (do @17 (call store_tap (+ to (* (+ (* (static_cast "long long" (? kVolume (+ (* (/ tap (* P::kernel_h P::kernel_w)) out_h) (% (/ tap P::kernel_w) P::kernel_h)) (/ tap P::kernel_w))) out_w) (% tap P::kernel_w)) P::y_channels)) acc biases half tap first_out (% (. threadIdx x) 4))))))))
   (file "patch_gemm.cu")
   (section @92 "Products")
   (function @95 device void pin

@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "b7d551e5bfc3ba9c528c4f7cb1eb2680f8f8d0664f13ddb29a89ab69877450ff")
+  (digest "4b89699881146e59428e782079cae714133df6d90c45dad902bc6aea2d739ab9")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -13,6 +13,8 @@
   (parameter int groups 1)
   (parameter int in_channels 128)
   (parameter int out_channels 64)
+  (parameter int x_channels 128)
+  (parameter int y_channels 64)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -303,8 +305,8 @@
   (static_assert @20 (|| (== (* P::input_stride_h P::input_stride_w) 1) (== (* P::stride_h P::stride_w) 1)) "a gradient of the input has one phase")
   (constant @22 int kRowBlocks (? (== (* P::input_stride_h P::input_stride_w) 1) 1 P::kernel_h))
   (constant @23 int kKBlocks (* (call ceil_div P::in_channels P::block_k) kRowBlocks))
-  (constant @24 int kInChannels (* P::groups P::in_channels) (trail "of a pixel"))
-  (constant @25 int kOutChannels (* P::groups P::out_channels))
+  (constant @24 int kInChannels P::x_channels (trail "of a pixel"))
+  (constant @25 int kOutChannels P::y_channels)
   (constant @28 int kTaps (* P::kernel_h P::kernel_w) (trail "of all blocks"))
   (constant @29 int kPhases (* P::phase_rows P::stride_w))
   (constant @30 int kPhaseGroups (/ P::stride_h P::phase_rows))
@@ -698,10 +700,10 @@
   (file "shift_gemm.cu")
   (section @29 "Producer")
   (file "bulk_pixels.h")
-  (constant @9 int kCopyPixels (? (&& (== P::groups 1) (== P::block_k P::in_channels)) kThreadColumns 1))
-  (constant @10 int kPixelCopies (/ kPlane kCopyPixels))
-  (constant @11 int kPixelCopyBytes (* (* kCopyPixels P::block_k) kBytes) (trail "of one bulk copy"))
-  (function @15 device void stage_bulk_pixels
+  (constant @9 int kCopyPixels (? (&& (&& (== P::groups 1) (== P::block_k P::in_channels)) (== P::x_channels P::in_channels)) kThreadColumns 1))
+  (constant @11 int kPixelCopies (/ kPlane kCopyPixels))
+  (constant @12 int kPixelCopyBytes (* (* kCopyPixels P::block_k) kBytes) (trail "of one bulk copy"))
+  (function @16 device void stage_bulk_pixels
     (comment "Issues the copies of the pixels' channels of a k-block. Threads write zeros where the image, the batch or the")
     (comment "channels end. `full` counts the bytes, and each warp.")
     (attributes "__forceinline__")
@@ -1762,94 +1764,94 @@
                       (then
                         (if @127 (&& kSkewed (. copy at_end))
                           (then
-                            (do @128 (call copy_end_rows staged copy x (+ x (* batch in_image)) channels (& (at full stage)) plane)))
+                            (do @128 (call copy_end_rows staged copy x (? (== P::x_channels (* P::groups P::in_channels)) (+ x (* batch in_image)) (+ x (- (* batch in_image) (* (- P::x_channels (* P::groups P::in_channels)) plane)))) channels (& (at full stage)) plane)))
                           (else
-                            (do @130 (call copy_rows staged copy channels (& (at full stage)) plane columns))))))
-                    (if @133 (== kRowBlocks 1)
+                            (do @134 (call copy_rows staged copy channels (& (at full stage)) plane columns))))))
+                    (if @137 (== kRowBlocks 1)
                       (then
-                        (do @134 (+= (. copy from) (* P::block_k plane))))))
+                        (do @138 (+= (. copy from) (* P::block_k plane))))))
                   (else
-                    (if @137 P::channels_last
+                    (if @141 P::channels_last
                       (then
-                        (do @138 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w)))
+                        (do @142 (call stage_pixels (reinterpret_cast (pointer Element) to) image pixels (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w)))
                       (else
-                        (do @141 (call stage_channels (reinterpret_cast (pointer Element) to) image (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w))))
-                    (do @144 (call async_copy_arrive (& (at full stage))))))))
-            (do @146 (call next_stage stage parity)))
-          (if @148 (> P::cluster 1)
+                        (do @145 (call stage_channels (reinterpret_cast (pointer Element) to) image (call first_channel_of k_block) (call first_row_of k_block first_row) first_column thread (- batch (. tile image)) in_h in_w))))
+                    (do @148 (call async_copy_arrive (& (at full stage))))))))
+            (do @150 (call next_stage stage parity)))
+          (if @152 (> P::cluster 1)
             (then
-              (comment @148 "with the consumers, in reduce_cluster()")
-              (do @149 (call __syncwarp))
-              (do @150 (call cluster_sync))
-              (do @151 (call cluster_sync))))))
+              (comment @152 "with the consumers, in reduce_cluster()")
+              (do @153 (call __syncwarp))
+              (do @154 (call cluster_sync))
+              (do @155 (call cluster_sync))))))
       (else
-        (do @155 (call setmaxnreg_increase kConsumerRegisters))
-        (comment @156 "The thread's place in the tile: its first position, the first of its channels.")
-        (declare @157 (const int) lane (% (. threadIdx x) 32))
-        (declare @158 (const int) quarter (% lane 4))
-        (declare @159 (const int) warpgroup (? P::ping_pong (/ warp 4) 0))
-        (declare @160 (const int) place_in_tile (+ (* (? P::ping_pong (% warp 4) warp) 8) (/ lane 4)))
-        (declare @161 (const int) image (/ place_in_tile (/ (* P::tile_h P::tile_w) P::thread_positions)))
-        (declare @162 (const int) row (% (/ place_in_tile (/ P::tile_w P::thread_positions)) P::tile_h))
-        (declare @163 (const int) column (* (% place_in_tile (/ P::tile_w P::thread_positions)) P::thread_positions))
-        (declare @164 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) (* column P::input_stride_w)))
-        (declare @165 (const int) own (? kPixelGroups (+ (* (/ position kThreadColumns) kPixelGroupPitch) (* quarter (/ 8 kBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kBytes))) (+ (* (* quarter (/ 4 kBytes)) kChannelPitch) position))))
-        (declare @168 (const int) co (+ (+ first_out (* rank kStoredChannels)) (* quarter kAdjacentChannels)))
-        (declare @169 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
+        (do @159 (call setmaxnreg_increase kConsumerRegisters))
+        (comment @160 "The thread's place in the tile: its first position, the first of its channels.")
+        (declare @161 (const int) lane (% (. threadIdx x) 32))
+        (declare @162 (const int) quarter (% lane 4))
+        (declare @163 (const int) warpgroup (? P::ping_pong (/ warp 4) 0))
+        (declare @164 (const int) place_in_tile (+ (* (? P::ping_pong (% warp 4) warp) 8) (/ lane 4)))
+        (declare @165 (const int) image (/ place_in_tile (/ (* P::tile_h P::tile_w) P::thread_positions)))
+        (declare @166 (const int) row (% (/ place_in_tile (/ P::tile_w P::thread_positions)) P::tile_h))
+        (declare @167 (const int) column (* (% place_in_tile (/ P::tile_w P::thread_positions)) P::thread_positions))
+        (declare @168 (const int) position (+ (* (+ (* image kStagedRows) row) kRowPitch) (* column P::input_stride_w)))
+        (declare @169 (const int) own (? kPixelGroups (+ (* (/ position kThreadColumns) kPixelGroupPitch) (* quarter (/ 8 kBytes))) (? P::channels_last (+ (* position kPixelPitch) (* quarter (/ 8 kBytes))) (+ (* (* quarter (/ 4 kBytes)) kChannelPitch) position))))
+        (declare @172 (const int) co (+ (+ first_out (* rank kStoredChannels)) (* quarter kAdjacentChannels)))
+        (declare @173 (const "unsigned int") zero (>> (static_cast "unsigned int" batch) 31)
           (trail "which the compiler doesn't know to be 0"))
-        (declare @170 Accumulators acc (init))
-        (if @171 P::resident
+        (declare @174 Accumulators acc (init))
+        (if @175 P::resident
           (then
-            (do @172 (call mbarrier_wait resident 0))))
-        (declare @174 int stage 0)
-        (declare @175 "unsigned int" parity 0)
-        (declare @176 "unsigned int" turn_parity 0)
-        (if @177 (&& P::ping_pong (== warpgroup 1))
+            (do @176 (call mbarrier_wait resident 0))))
+        (declare @178 int stage 0)
+        (declare @179 "unsigned int" parity 0)
+        (declare @180 "unsigned int" turn_parity 0)
+        (if @181 (&& P::ping_pong (== warpgroup 1))
           (then
-            (do @178 (call warp_arrive (& (at turn 0)) true))
-            (do @179 (call skip_tile stage parity))))
-        (for @181 plain (declare @181 int index (+ first_tile (* warpgroup next_tile))) (< index tiles) (+= index (* (? P::ping_pong 2 1) next_tile))
-          (comment @182 "Only the warpgroup whose turn it is waits for stages: parity alone cannot tell two fills of a stage apart.")
-          (if @183 P::ping_pong
+            (do @182 (call warp_arrive (& (at turn 0)) true))
+            (do @183 (call skip_tile stage parity))))
+        (for @185 plain (declare @185 int index (+ first_tile (* warpgroup next_tile))) (< index tiles) (+= index (* (? P::ping_pong 2 1) next_tile))
+          (comment @186 "Only the warpgroup whose turn it is waits for stages: parity alone cannot tell two fills of a stage apart.")
+          (if @187 P::ping_pong
             (then
-              (do @184 (call mbarrier_wait (& (at turn warpgroup)) turn_parity))
-              (do @185 (^= turn_parity 1))))
-          (declare @187 Place place)
-          (if @188 kSkewed
+              (do @188 (call mbarrier_wait (& (at turn warpgroup)) turn_parity))
+              (do @189 (^= turn_parity 1))))
+          (declare @191 Place place)
+          (if @192 kSkewed
             (then
-              (do @189 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
-          (do @192 (call pin acc))
-          (declare @193 (array Fragments kFragmentSets) fragments (init))
-          (for @194 plain (declare @194 int k_block 0) (< k_block kOwnKBlocks) (++ k_block)
-            (do @195 (call mbarrier_wait (& (at full stage)) parity))
-            (if @196 P::ping_pong
+              (do @193 (= place (call place_of (call tile_at index tiles_y tiles_x) x image (+ first_in quarter) (+ above row) column in_h in_w)))))
+          (do @196 (call pin acc))
+          (declare @197 (array Fragments kFragmentSets) fragments (init))
+          (for @198 plain (declare @198 int k_block 0) (< k_block kOwnKBlocks) (++ k_block)
+            (do @199 (call mbarrier_wait (& (at full stage)) parity))
+            (if @200 P::ping_pong
               (then
-                (do @197 (call warp_arrive (& (at turn (- 1 warpgroup))) (== k_block (- kKBlocks 1))))))
-            (declare @199 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-            (declare @200 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* k_block kKBlockWeightBytes)) (+ from kInputBytes)))
-            (do @201 (call multiply_k_block acc fragments (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kInstructionN 16) 128 0) (? (> k_block 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero place in_w))
-            (if @204 P::resident
+                (do @201 (call warp_arrive (& (at turn (- 1 warpgroup))) (== k_block (- kKBlocks 1))))))
+            (declare @203 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+            (declare @204 (pointer (const "unsigned char")) weights (? P::resident (+ shared (* k_block kKBlockWeightBytes)) (+ from kInputBytes)))
+            (do @205 (call multiply_k_block acc fragments (+ (reinterpret_cast (pointer (const Element)) from) own) (call wgmma_descriptor weights (* kInstructionN 16) 128 0) (? (> k_block 0) 1 0) (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) zero place in_w))
+            (if @208 P::resident
               (then
-                (do @205 (call warp_arrive (& (at empty stage)) true))))
-            (do @207 (call next_stage stage parity)))
-          (declare @209 BiasRegisters bias_registers)
-          (do @210 (call load_bias bias_registers bias co))
-          (do @211 (call wgmma_wait 0))
-          (do @212 (call pin acc))
-          (if @213 (! P::resident)
+                (do @209 (call warp_arrive (& (at empty stage)) true))))
+            (do @211 (call next_stage stage parity)))
+          (declare @213 BiasRegisters bias_registers)
+          (do @214 (call load_bias bias_registers bias co))
+          (do @215 (call wgmma_wait 0))
+          (do @216 (call pin acc))
+          (if @217 (! P::resident)
             (then
-              (do @214 (call warp_arrive (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
-          (if @216 P::ping_pong
+              (do @218 (call warp_arrive (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) true))))
+          (if @220 P::ping_pong
             (then
-              (do @217 (call skip_tile stage parity))))
-          (if @219 (> P::cluster 1)
+              (do @221 (call skip_tile stage parity))))
+          (if @223 (> P::cluster 1)
             (then
-              (do @220 (call reduce_cluster acc stages rank))))
-          (declare @222 (const Tile) tile (call tile_at index tiles_y tiles_x))
-          (if @223 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
+              (do @224 (call reduce_cluster acc stages rank))))
+          (declare @226 (const Tile) tile (call tile_at index tiles_y tiles_x))
+          (if @227 (|| (== P::tile_n 1) (< (+ (. tile image) image) batch))
             (then
-              (if @224 P::staged_epilogue
+              (if @228 P::staged_epilogue
                 (then
-                  (do @225 (call store_staged acc (reinterpret_cast (pointer Element) (+ (+ shared kEpilogueOffset) (* warp kWarpEpilogueBytes))) (+ y (* (+ (. tile image) image) out_image)) bias_registers first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::thread_positions)) phase_row lane out_h out_w)))
+                  (do @229 (call store_staged acc (reinterpret_cast (pointer Element) (+ (+ shared kEpilogueOffset) (* warp kWarpEpilogueBytes))) (+ y (* (+ (. tile image) image) out_image)) bias_registers first_out (+ (. tile m_y) row) (- (+ (. tile m_x) column) (* (/ lane 4) P::thread_positions)) phase_row lane out_h out_w)))
                 (else
-                  (do @229 (call store_tile acc (+ y (* (+ (. tile image) image) out_image)) bias_registers co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
+                  (do @233 (call store_tile acc (+ y (* (+ (. tile image) image) out_image)) bias_registers co (? kFlat (/ (+ (. tile m_x) column) in_w) (+ (. tile m_y) row)) (? kFlat (% (+ (. tile m_x) column) in_w) (+ (. tile m_x) column)) phase_row out_h out_w)))))))))))
