@@ -10,7 +10,7 @@
 
 namespace convtgen::onnx {
 
-/// Activations of layers that follow one another, of which each result but the last one has no other reader.
+/// Activations of layers that follow one another: each reads the result of the one before, which nothing else reads.
 struct FuseChain {
   std::vector<Activation> steps;
   std::vector<const Node*> nodes;  // that the steps stand for

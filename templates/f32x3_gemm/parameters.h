@@ -33,8 +33,10 @@ struct Parameters {
 
   using Sum = float;  // of the fuse chain
 
-  // Steps of the fuse chain; the arrays below hold their kinds and arguments.
+  // Steps of the fuse chain, and of the chain that x has as it is read; the arrays below hold their kinds and
+  // arguments.
   static constexpr int fuse_count = 0;
+  static constexpr int fuse_input_count = 0;
 
   // The block.
   static constexpr int tile_n = 1;  // images of a tile
@@ -62,7 +64,7 @@ struct Parameters {
   static constexpr int promote_rows = 0;
 };
 
-// ActivationKind and arguments of each step of the fuse chain.
+// ActivationKind and arguments of each step of the fuse chain and, after these, of the input's.
 __constant__ constexpr int fuse_kind[] = {0};
 __constant__ constexpr double fuse_a[] = {0};
 __constant__ constexpr double fuse_b[] = {0};

@@ -1,6 +1,7 @@
 // Consumers split the values that they load, 16 channels at a time: where rows of taps share no input.
 #pragma once
 
+#include "device/input_activation.h"
 #include "device/ring.h"
 #include "device/split.h"
 #include "forward_gemm/accumulators.h"
@@ -48,15 +49,15 @@ __device__ __forceinline__ void split_values(Words (&words)[2], const Values& va
 #pragma unroll
   for (int i = 0; i < 2 * kLoadedColumns; ++i) {
     const int half = i / kLoadedColumns * 2;
-    words[0][i / kLoadedColumns][i % kLoadedColumns] =
-        floats_to_half2(values[half][i % kLoadedColumns] * scale, values[half + 1][i % kLoadedColumns] * scale);
+    words[0][i / kLoadedColumns][i % kLoadedColumns] = floats_to_half2(
+        input_of(values[half][i % kLoadedColumns]) * scale, input_of(values[half + 1][i % kLoadedColumns]) * scale);
   }
 #pragma unroll
   for (int i = 0; i < 2 * kLoadedColumns; ++i) {
     const int half = i / kLoadedColumns * 2;
-    words[1][i / kLoadedColumns][i % kLoadedColumns] =
-        low_parts(values[half][i % kLoadedColumns] * scale, values[half + 1][i % kLoadedColumns] * scale,
-                  words[0][i / kLoadedColumns][i % kLoadedColumns]);
+    words[1][i / kLoadedColumns][i % kLoadedColumns] = low_parts(input_of(values[half][i % kLoadedColumns]) * scale,
+                                                                 input_of(values[half + 1][i % kLoadedColumns]) * scale,
+                                                                 words[0][i / kLoadedColumns][i % kLoadedColumns]);
   }
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "device/barrier.h"
+#include "device/input_activation.h"
 #include "device/ring.h"
 #include "device/split.h"
 #include "device/tensor_copy.h"
@@ -55,6 +56,8 @@ constexpr bool kAllThere = kVectors % kBatch == 0 && kVectors % kScanBatch == 0 
                            kLineVectors % kLineThreads == 0;
 
 // Loads the i-th of a thread's vectors; zeros beyond its vectors.
+//
+// An activation keeps these and the zeros outside of the image.
 __device__ __forceinline__ void load_vector(Vector& vector, const float* own, int i, int thread) {
   if (!kAllThere) {
 #pragma unroll
@@ -65,9 +68,10 @@ __device__ __forceinline__ void load_vector(Vector& vector, const float* own, in
   if (kAllThere || has_vector(i, thread)) {
 #pragma unroll
     for (int v = 0; v < kVectorValues; ++v) {
-      vector[v] = own[place_of_vector(i) + (P::channels_last ? v
-                                            : kPairsHalves   ? v / kVectorWidth * kPartnerPitch + v % kVectorWidth
-                                                             : v / kVectorWidth * kChannelPitch + v % kVectorWidth)];
+      vector[v] =
+          input_of(own[place_of_vector(i) + (P::channels_last ? v
+                                             : kPairsHalves   ? v / kVectorWidth * kPartnerPitch + v % kVectorWidth
+                                                              : v / kVectorWidth * kChannelPitch + v % kVectorWidth)]);
     }
   }
 }

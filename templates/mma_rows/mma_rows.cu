@@ -106,12 +106,10 @@ __device__ __forceinline__ unsigned int pair(Sum low, Sum high) {
 // ---- Staging ----
 #include "device/input_activation.h"
 
-// {if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image ends.}
-// {if is_copied: Activates what the thread's own copies have brought of a tile: what is inside of the image.}
+// Copies the input of a tile with its halo to shared memory: zeros where the image ends.
 // `x` is the first channel that is staged; row and column are the first staged.
 __device__ __forceinline__ void stage_input(unsigned char* __restrict__ staged, const Element* __restrict__ x,
-                                            int first_row, const int first_column, const int in_h, const int in_w,
-                                            const bool is_copied) {
+                                            int first_row, const int first_column, const int in_h, const int in_w) {
 #pragma unroll 4
   for (int i = threadIdx.x; i < kPixels * kInputUnits; i += kThreads) {
     const int unit = i % kInputUnits;
@@ -120,10 +118,20 @@ __device__ __forceinline__ void stage_input(unsigned char* __restrict__ staged, 
     const int ix = first_column + pixel % kStagedColumns;
     const bool is_inside = (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
     const Element* from = x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + unit * kUnit);
-    if (!is_copied) {
-      async_copy_16(staged + 16 * (unit * kUnitPixels + pixel), is_inside ? from : x, is_inside ? 16 : 0);
-    } else if (is_inside) {
-      uint4* vector = reinterpret_cast<uint4*>(staged + 16 * (unit * kUnitPixels + pixel));
+    async_copy_16(staged + 16 * (unit * kUnitPixels + pixel), is_inside ? from : x, is_inside ? 16 : 0);
+  }
+}
+
+// Activates what the thread's own copies have brought of a tile: what is inside of the image. Zeros stay.
+__device__ __forceinline__ void activate_tile(unsigned char* __restrict__ staged, int first_row, const int first_column,
+                                              const int in_h, const int in_w) {
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kPixels * kInputUnits; i += kThreads) {
+    const int pixel = i / kInputUnits;
+    const int iy = first_row + pixel / kStagedColumns;
+    const int ix = first_column + pixel % kStagedColumns;
+    if ((kLeastOffsetH >= 0 || iy >= 0) && iy < in_h && (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w) {
+      uint4* vector = reinterpret_cast<uint4*>(staged + 16 * (i % kInputUnits * kUnitPixels + pixel));
       *vector = activate_words(*vector);
     }
   }
@@ -352,8 +360,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   Element* empty = reinterpret_cast<Element*>(shared + kEmptyOffset);
-  stage_input(shared, x_group, tile_y * P::tile_rows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW, in_h, in_w,
-              false);
+  stage_input(shared, x_group, tile_y * P::tile_rows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW, in_h,
+              in_w);
   stage_weights(reinterpret_cast<Element*>(shared + kWeightOffset), weight_group, first_in_group);
 #pragma unroll 1
   for (int channel = threadIdx.x; channel < kTileChannels; channel += kThreads) {
@@ -361,8 +369,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   async_copy_wait_all();
   if (kActivatesInput) {
-    stage_input(shared, x_group, tile_y * P::tile_rows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW, in_h,
-                in_w, true);
+    activate_tile(shared, tile_y * P::tile_rows + kLeastOffsetH, tile_x * kTileColumns + kLeastOffsetW, in_h, in_w);
   }
   __syncthreads();  // the tile is staged
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/element.h"
+#include "device/input_activation.h"
 #include "device/warpgroup.h"
 #include "forward_gemm/taps.h"
 #include "layout.h"
@@ -108,6 +109,12 @@ __device__ __forceinline__ void interleave(unsigned int* words, unsigned int low
 // How registers are kept from one k-block to the next: by predicated-off stores, which read four each.
 constexpr bool kKeptByStores = kOwnKBlocks > 1 && !P::channels_last && P::type != kWgmmaTf32;
 
+// A staged word as products take it. An activation keeps zeros outside of the image, and comes before tf32 is rounded;
+// words of two channels are activated once they are put together.
+__device__ inline unsigned int product_word(unsigned int word) {
+  return operand(P::type == kWgmmaTf32 ? input_word(word) : word);
+}
+
 // Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its
 // first channel.
 //
@@ -132,19 +139,20 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
     for (int i = first_loaded(part); i < end_loaded(part); i += kLoadVector) {
       if (kSharesFragments || is_loaded(part, i)) {
         if (P::channels_last) {
-          words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + staged_pixel(i) + half * (4 / kBytes)));
+          words[half][i] =
+              product_word(*reinterpret_cast<const unsigned int*>(row + staged_pixel(i) + half * (4 / kBytes)));
         } else if (P::type == kWgmmaTf32 && kLoadVector == 4) {
           const uint4 v = *reinterpret_cast<const uint4*>(row + half * 4 * kChannelPitch + i);
-          words[half][i] = operand(v.x);
-          words[half][i + 1] = operand(v.y);
-          words[half][i + 2] = operand(v.z);
-          words[half][i + 3] = operand(v.w);
+          words[half][i] = product_word(v.x);
+          words[half][i + 1] = product_word(v.y);
+          words[half][i + 2] = product_word(v.z);
+          words[half][i + 3] = product_word(v.w);
         } else if (kLoadVector == 1) {
-          words[half][i] = operand(*reinterpret_cast<const unsigned int*>(row + half * 4 * kChannelPitch + i));
+          words[half][i] = product_word(*reinterpret_cast<const unsigned int*>(row + half * 4 * kChannelPitch + i));
         } else if (P::type == kWgmmaTf32) {
           const uint2 v = *reinterpret_cast<const uint2*>(row + half * 4 * kChannelPitch + i);
-          words[half][i] = operand(v.x);
-          words[half][i + 1] = operand(v.y);
+          words[half][i] = product_word(v.x);
+          words[half][i + 1] = product_word(v.y);
         } else if (kLoadVector == 2) {
           // Two channels, position by position.
           const unsigned int low = *reinterpret_cast<const unsigned int*>(row + half * 8 * kChannelPitch + i);
@@ -163,6 +171,12 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const Eleme
           interleave(words[half] + i + 2, low.y, high.y);
           interleave(words[half] + i + 4, low.z, high.z);
           interleave(words[half] + i + 6, low.w, high.w);
+        }
+        if (kActivatesInput && P::type != kWgmmaTf32) {
+#pragma unroll
+          for (int k = 0; k < kLoadVector; ++k) {
+            words[half][i + k] = activate_word(words[half][i + k]);
+          }
         }
       }
     }

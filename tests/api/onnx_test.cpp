@@ -24,9 +24,9 @@ TEST(ApiOnnxTest, GivesLayersWithTheirWeights) {
   const OnnxNode& first = nodes.front();
   EXPECT_EQ(first.node, "/dec/0/up");
   EXPECT_EQ(first.name, "dec_0_up");
-  EXPECT_EQ(first.x, "c2");
+  EXPECT_EQ(first.x, "c1");
   EXPECT_EQ(first.y, "u1");
-  EXPECT_EQ(first.notes, "fused: after\nRelu before it, before, stays outside");
+  EXPECT_EQ(first.notes, "fused into the input: before\nfused: after");
   const Layer layer(first.layer);
   const convtgen_shape shape = layer.shape(Sizes(3, 8, 6));
   EXPECT_EQ(first.weight.extents, (std::vector<std::int64_t>{8, 4, 4, 4}));

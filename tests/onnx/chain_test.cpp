@@ -151,7 +151,7 @@ TEST(OnnxChain, LeadingActivationsAreOfTheInput) {
   EXPECT_EQ(
       chain_and_input({{"Mul", {"c", "x"}, {"a"}}, {"Clip", {"a", "zero", "six"}, {"b"}}, {"Tanh", {"b"}, {"x0"}}}),
       "scale(4), clamp(0, 6), tanh of x");
-  // What another reader wants stays outside; that the chain's own input has one does not matter.
+  // What has another reader stays outside; that the chain's own input has one does not matter.
   EXPECT_EQ(chain_and_input({{"Relu", {"x"}, {"a"}}, {"Tanh", {"a"}, {"x0"}}, {"Neg", {"a"}, {"z"}}}), "tanh of a");
   EXPECT_EQ(chain_and_input({{"Relu", {"x"}, {"x0"}}, {"Neg", {"x"}, {"z"}}}), "relu of x");
   EXPECT_EQ(chain_and_input({{"Neg", {"x"}, {"a"}}, {"Relu", {"a"}, {"x0"}}}), "relu of a");

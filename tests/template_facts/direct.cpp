@@ -120,8 +120,9 @@ TemplateFacts facts_of_direct() {
                .block = "block_k 4"},
               // Channels after the last one have weights of zero, whatever becomes of their input.
               {.name = "activated_rows",
-               .layer = "conv_transpose2d 34 -> 6; kernel 3x4; stride 2x1; padding 1x2; groups 2; bias; input 2x19x38; "
-                        "fuse_input sigmoid",
+               .layer = "conv_transpose2d 34 -> 6; kernel 3x4; stride 2x1; padding 1x2; output_padding 1x0; groups 2; "
+                        "bias; input "
+                        "2x19x38; fuse_input sigmoid",
                .least_mutants = 12,
                .unseen = 2},
               {.name = "activated_pixels",

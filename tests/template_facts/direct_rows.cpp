@@ -129,14 +129,16 @@ TemplateFacts facts_of_direct_rows() {
                .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 1, lanes_x 16, channels_per_thread 1, "
                         "columns_per_thread 2, tile_rows 4, vector 0"},
               {.name = "direct_rows_activated",
-               .layer = "conv_transpose2d 6 -> 20; kernel 3x4; stride 3x2; padding 1x2; dilation 2x1; groups 2; bias; "
-                        "input 2x5x37; fuse_input sigmoid",
+               .layer = "conv_transpose2d 6 -> 20; kernel 3x4; stride 3x2; padding 1x2; output_padding 0x1; dilation "
+                        "2x1; groups "
+                        "2; bias; input 2x5x37; fuse_input sigmoid",
                .least_mutants = 8,
                .block = "warps_x 2, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, "
                         "columns_per_thread 2, tile_rows 4, vector 0"},
               {.name = "direct_rows_activated_vectors",
-               .layer = "conv_transpose2d 6 -> 20; kernel 3x4; stride 4x2; padding 1x3; dilation 2x1; groups 2; bias; "
-                        "input 2x5x40; fuse_input sigmoid",
+               .layer = "conv_transpose2d 6 -> 20; kernel 3x4; stride 4x2; padding 1x2; output_padding 1x1; dilation "
+                        "2x1; groups "
+                        "2; bias; input 2x5x40; fuse_input sigmoid",
                .least_mutants = 9,
                .block = "warps_x 1, warps_c 1, warps_y 2, lanes_c 2, lanes_x 16, channels_per_thread 2, "
                         "columns_per_thread 2, tile_rows 4, vector 0"},

@@ -166,6 +166,15 @@ TemplateFacts facts_of_f32x3_gemm() {
                        .has = "float& total_at",
                        .least_stages = 3},
                   },
+              .activation =
+                  {
+                      {.name = "f32x3_gemm",
+                       .layer = "conv_transpose1d 64 -> 32; kernel 4; stride 2; padding 1; input 2x64; compute f32x3; "
+                                "fuse_input elu"},
+                      {.name = "f32x3_gemm_rows",
+                       .layer = "conv_transpose2d 64 -> 32; kernel 3x3; padding 1; input 1x9x16; compute f32x3; layout "
+                                "nhwc; fuse_input elu"},
+                  },
           },
   };
 }

@@ -96,8 +96,9 @@ TemplateFacts facts_of_mma_rows() {
                .unseen = 1,
                .block = "warps 2, tile_rows 2, column_tiles 2, tile_channels 32, products 2"},
               {.name = "mma_rows_activated",
-               .layer = "conv_transpose2d 16 -> 32; kernel 3x4; stride 4x2; padding 1x2; dilation 2x1; groups 2; bias; "
-                        "input 2x5x37; dtype f16; layout nhwc; fuse_input sigmoid",
+               .layer = "conv_transpose2d 16 -> 32; kernel 3x4; stride 4x2; padding 1x2; output_padding 1x1; dilation "
+                        "2x1; groups "
+                        "2; bias; input 2x5x37; dtype f16; layout nhwc; fuse_input sigmoid",
                .least_mutants = 11,
                .unseen = 1,
                .block = "warps 2, tile_rows 2, column_tiles 2, tile_channels 32, products 2"},

@@ -45,7 +45,7 @@ TemplateFacts facts_of_patch_gemm() {
                  .whole_out = true,
                  .most_in = 200},
       .kinds = add_kinds,
-      .least_plans = 20,  // three of a layer at the most
+      .least_plans = 15,  // three of a layer at the most
       .changed =
           ChangedProgram{
               .layer = "conv_transpose2d 256 -> 256; kernel 2; stride 2; input 100x14x14; dtype f16; layout nhwc",

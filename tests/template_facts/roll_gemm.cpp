@@ -63,6 +63,7 @@ TemplateFacts facts_of_roll_gemm() {
       .kinds = add_kinds,
       .refused =
           {
+              {.layer = "64 -> 64; kernel 3; dtype f16; fuse_input relu", .reason = "fuse_input; it takes none"},
               {.layer = "16 -> 16; kernel 3; compute f32x3", .reason = "compute f32x3; it takes tf32, f16, bf16"},
               {.layer = "16 -> 16; kernel 3; groups 2; compute tf32", .reason = "2 groups; it takes 1"},
               {.layer = "16 -> 16; kernel 3; stride 1x2; compute tf32", .reason = "stride 1x2; it takes 1"},

@@ -33,7 +33,6 @@ TemplateFacts facts_of_shift_gemm() {
       .kinds = add_kinds,
       .refused =
           {
-              {.layer = "64 -> 64; kernel 3; dtype f16; fuse_input relu", .reason = "fuse_input; it takes none"},
               {.layer = "16 -> 16; kernel 3; compute tf32",
                .reason = "architecture sm_80 has no wgmma; it takes sm_90a",
                .architecture = "sm_80"},
@@ -229,6 +228,18 @@ TemplateFacts facts_of_shift_gemm() {
                       {.name = "ShiftedChannelsLast",
                        .layer =
                            "conv_transpose2d 20 -> 8; kernel 2x2; groups 1; input 1x7x12; compute tf32; layout nhwc"},
+                  },
+              .activation =
+                  {
+                      {.name = "shift_gemm_tf32",
+                       .layer = "conv_transpose1d 64 -> 32; kernel 4; stride 2; padding 1; input 2x64; compute tf32; "
+                                "fuse_input elu"},
+                      {.name = "shift_gemm_pairs",
+                       .layer = "conv_transpose1d 64 -> 32; kernel 4; stride 2; padding 1; input 2x64; dtype f16; "
+                                "fuse_input gelu"},
+                      {.name = "shift_gemm_pixels",
+                       .layer = "conv_transpose1d 64 -> 32; kernel 4; stride 2; padding 1; input 2x64; dtype bf16; "
+                                "layout nhwc; fuse_input leaky_relu(0.1)"},
                   },
           },
       .nans =

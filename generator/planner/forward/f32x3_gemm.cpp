@@ -15,6 +15,7 @@ using gemm::Facts;
 
 struct F32x3Gemm : gemm::GemmPlanner<kConstants> {
   static constexpr std::array kComputes = {Compute::kF32x3};
+  static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;
   static constexpr auto kMembers = std::span(gemm::kAllMembers).first<gemm::kAllMembers.size() - gemm::kShiftMembers>();
 
   static Blocks blocks(const Facts& f) {

@@ -15,6 +15,7 @@ using gemm::Facts;
 
 struct ShiftGemm : gemm::GemmPlanner<kConstants> {
   static constexpr bool kStreams = true;
+  static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;
   static constexpr auto kMembers = std::span(gemm::kAllMembers).last<gemm::kAllMembers.size() - gemm::kF32x3Members>();
 
   static Blocks blocks(const Facts& f) {
