@@ -26,8 +26,8 @@ __device__ __forceinline__ float defined_sum(int channel, int padded_row, int pa
         for (int ci = 0; ci < Parameters::in_channels; ++ci) {
           const long long from =
               Parameters::channels_last
-                  ? ((static_cast<long long>(image) * in_h + in_row) * in_w + in_column) * Parameters::in_channels + ci
-                  : ((static_cast<long long>(image) * Parameters::in_channels + ci) * in_h + in_row) * in_w + in_column;
+                  ? ((static_cast<long long>(image) * in_h + in_row) * in_w + in_column) * Parameters::x_channels + ci
+                  : ((static_cast<long long>(image) * Parameters::x_channels + ci) * in_h + in_row) * in_w + in_column;
           const long long of_tap = weight_offset(static_cast<WeightIndex>(ci), channel, kh * Parameters::kernel_w + kw,
                                                  Parameters::out_channels, kTaps);
           sum = fmaf(widen(x[from]), widen(weight[of_tap]), sum);

@@ -42,9 +42,8 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
       const int out_row = (tile.row + tile_row) * P::stride_h - P::padding_h;
       const int out_column = (tile.column + tile_column) * P::stride_w - P::padding_w + element % P::stride_w;
       if (tile_row < P::tile_h && tile_column < kTileColumns && out_column >= 0 && out_column < sizes.out_w) {
-        Element* to =
-            y +
-            ((static_cast<long long>(tile.image) * P::out_channels * sizes.out_h + out_row) * sizes.out_w + out_column);
+        Element* to = y + ((static_cast<long long>(tile.image) * P::y_channels * sizes.out_h + out_row) * sizes.out_w +
+                           out_column);
         const float* from = exchange + place_in_line(element);
 #pragma unroll 1
         for (int line = 0; line < kLines; line += kLinesTogether) {

@@ -16,6 +16,8 @@ struct Parameters {
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 56;
   static constexpr int out_channels = 1;
+  static constexpr int x_channels = 56;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 1;
   static constexpr bool has_bias = true;
   static constexpr bool channels_last = false;         // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout)

@@ -181,7 +181,7 @@ __device__ __forceinline__ void store_pixels(Element* __restrict__ y, const floa
           }
         }
         store_together(
-            y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + out_column) * P::out_channels +
+            y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + out_column) * P::y_channels +
                 out_channel,
             values);
       }
@@ -249,7 +249,7 @@ __device__ __forceinline__ void store_planes(Element* __restrict__ y, const floa
         }
       }
       const int plane = out_h * out_w;
-      Element* to = y + ((static_cast<long long>(out_image) * P::out_channels + tile.channel) * plane +
+      Element* to = y + ((static_cast<long long>(out_image) * P::y_channels + tile.channel) * plane +
                          (tile.out_row * out_w + static_cast<int>(first)));
 #pragma unroll 2
       for (int channel = 0; channel < P::block_c; ++channel) {

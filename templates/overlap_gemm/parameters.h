@@ -17,6 +17,8 @@ struct Parameters {
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 2048;
   static constexpr int out_channels = 256;
+  static constexpr int x_channels = 2048;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 256;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = true;          // x and y are NHWC
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout)

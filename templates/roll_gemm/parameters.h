@@ -17,10 +17,12 @@ struct Parameters {
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 32;
   static constexpr int out_channels = 32;
+  static constexpr int x_channels = 32;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 32;
   static constexpr bool has_bias = false;
   static constexpr bool channels_last = false;         // x and y are NHWC; pixels fill whole 16 bytes
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout / groups)
-  static constexpr bool weights_exchanged = false;  // for gradients of the input: device/exchanged_weights.h
+  static constexpr bool weights_exchanged = false;     // for gradients of the input: device/exchanged_weights.h
 
   // Rows and columns of the input; -1: an argument of the kernel. In NCHW the columns are known, and fill whole 16
   // bytes; for a sequence they are known.

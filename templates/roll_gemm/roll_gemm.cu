@@ -342,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index, segments, image_strips);
       const long long in_plane = static_cast<long long>(in_h) * in_w;
-      const Element* image = x + tile.image * (P::in_channels * in_plane);
+      const Element* image = x + tile.image * (P::x_channels * in_plane);
       const int last = min(in_h, last_input_row(tile, out_h));
       int unpadded = !P::channels_last || has_padding(tile, batch, in_w) ? P::stages : 0;
       for (int iy = first_input_row(tile); iy < last; ++iy) {
@@ -398,8 +398,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const int channels_left =
           left > 0 ? min(P::block_n, P::out_channels - n_tile * P::block_n) - member / kRowStores : 0;
       Element* to = P::channels_last
-                        ? y + (static_cast<long long>(image) * out_h * out_w + ox) * P::out_channels + stored_channel
-                        : y + (static_cast<long long>(image) * P::out_channels + stored_channel) * out_h * out_w + ox;
+                        ? y + (static_cast<long long>(image) * out_h * out_w + ox) * P::y_channels + stored_channel
+                        : y + (static_cast<long long>(image) * P::y_channels + stored_channel) * out_h * out_w + ox;
       const int last = last_input_row(tile, out_h);
       for (int iy = first_input_row(tile); iy < last; ++iy) {
         if (iy < in_h) {
@@ -421,7 +421,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         const int oy = iy - P::padding_h;
         if (oy >= tile.row) {
-          Element* row = to + static_cast<long long>(oy) * out_w * (P::channels_last ? P::out_channels : 1);
+          Element* row = to + static_cast<long long>(oy) * out_w * (P::channels_last ? P::y_channels : 1);
           if (P::channels_last) {
             store_pixels(acc, row, bias, co, left);
           } else if (P::staged_epilogue) {

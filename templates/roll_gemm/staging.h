@@ -65,7 +65,7 @@ __device__ __forceinline__ void copy_channels(Element* to, const Element* __rest
     if (!kMayBeEmpty || count > 0) {
       const long long plane = static_cast<long long>(in_h) * in_w;
       bulk_load(to + channel * kChannelPitch + first,
-                x + image * (P::in_channels * plane) + channel * plane + (first - image_column(tile, image)),
+                x + image * (P::x_channels * plane) + channel * plane + (first - image_column(tile, image)),
                 count * kBytes, full);
     }
   }

@@ -49,7 +49,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[kMTiles],
             const int i = first + v;
             values[v] = epilogue(acc[position / 2][i / 2 * 4 + position % 2 * 2 + i % 2], P::has_bias ? biases[i] : 0);
           }
-          store_together(to + position * P::out_channels + channel, values);
+          store_together(to + position * P::y_channels + channel, values);
         }
       }
     }

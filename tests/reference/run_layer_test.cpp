@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
 
 #include "generator/language/language.h"
 #include "generator/planner/table/templates.h"
+#include "runtime/device/tensor_runs.h"
 #include "runtime/reference/definition.h"
 #include "runtime/reference/fuse.h"
 
@@ -123,6 +126,23 @@ void compute(const MemoryDevice& device, const Setting& s, const Launch& launch)
   std::memcpy(reinterpret_cast<void*>(device.argument(launch, "y")), y.bytes.data(), y.bytes.size());
 }
 
+/// The same of channels of larger tensors.
+void compute_slices(const MemoryDevice& device, const Setting& s, const Launch& launch) {
+  const auto runs = [&](Role role) {
+    return runs_of(*std::ranges::find(s.plan.launch.tensors, role, &Tensor::role), quantities_of(s.shape),
+                   bytes_of(s.problem.layer.dtype));
+  };
+  LayerInputs seen = s.inputs;
+  const TensorRuns x = runs(Role::kX), y = runs(Role::kY);
+  copy_runs(x, reinterpret_cast<const std::byte*>(device.argument(launch, "x")), x.pitch, seen.x.bytes.data(), x.run);
+  const Definition definition = define_all(s.problem.layer, s.shape, seen);
+  HostArray made = make_array(s.problem.layer.dtype, output_shape(s.problem.layer, s.shape));
+  for (std::int64_t i = 0; i < made.size(); ++i) {
+    made.set(i, definition.sum[static_cast<std::size_t>(i)]);
+  }
+  copy_runs(y, made.bytes.data(), y.run, reinterpret_cast<std::byte*>(device.argument(launch, "y")), y.pitch);
+}
+
 constexpr const char* kStatic = "conv_transpose2d 4 -> 6; kernel 3x2; stride 2; bias; fuse relu; input 2x9x11";
 constexpr const char* kDynamic = "conv_transpose2d 4 -> 6; kernel 3x2; stride 2; dtype f16; layout nhwc";
 
@@ -197,6 +217,36 @@ TEST(RunLayer, LargeLayersAreSampled) {
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->verification.arrays.front().comparison.wrong, 1);
   EXPECT_EQ(wrong->verification.arrays.front().comparison.worst->at, (ElementPosition{0, 0, {0, 5, 0}}));
+}
+
+TEST(RunLayer, ChannelsOfATensorAreReadAndWrittenAlone) {
+  for (const std::string layout : {"nchw", "nhwc"}) {
+    MemoryDevice device;
+    const Setting s = setting_of(
+        "conv_transpose2d 4 -> 6; kernel 3x2; stride 2; x_channels 7; y_channels 10; layout " + layout, {2, {9, 11}});
+    std::int64_t changed = -1;  // an element of y's tensor
+    device.kernel = [&](const Launch& launch) {
+      // NaN lies between the channels of x.
+      const auto* x = reinterpret_cast<const float*>(device.argument(launch, "x"));
+      EXPECT_TRUE(std::isnan(x[layout == "nhwc" ? 4 : 4 * 99]));
+      compute_slices(device, s, launch);
+      if (changed >= 0) {
+        reinterpret_cast<float*>(device.argument(launch, "y"))[changed] = 0;
+      }
+    };
+    for (const std::int64_t most_for_all : {std::int64_t{1} << 30, std::int64_t{100}}) {
+      VerifyOptions options;
+      options.most_for_all = most_for_all;
+      const auto run = run_layer(device, s.problem, s.plan, s.sizes, s.inputs, options);
+      ASSERT_TRUE(run) << run.error().message;
+      EXPECT_EQ(run->verification.arrays.front().sampled, most_for_all == 100);
+      EXPECT_TRUE(run->verification.passed()) << layout << describe(run->verification, s.problem.layer);
+    }
+    changed = layout == "nhwc" ? 6 : 6 * s.shape.out[kHeight] * s.shape.out[kWidth];
+    const auto beyond = run_layer(device, s.problem, s.plan, s.sizes, s.inputs);
+    ASSERT_FALSE(beyond);
+    EXPECT_EQ(beyond.error().message, "y: the kernel wrote into other channels of its tensor");
+  }
 }
 
 TEST(RunLayer, CallsMayShareInputsAndAReference) {

@@ -133,10 +133,11 @@ MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t rows) {
                     per(Quantity::kBatch)},
                    {Amount{}, Amount{.factor = f.bytes, .per = Quantity::kInWidth},
                     Amount{.factor = f.bytes, .per = Quantity::kInImage},
-                    Amount{.factor = f.layer.in_channels * f.bytes, .per = Quantity::kInImage}});
+                    Amount{.factor = x_tensor_channels(f.layer) * f.bytes, .per = Quantity::kInImage}});
 }
 
 struct MmaPhases : Planner<Facts, kConstants> {
+  static constexpr bool kTakesSlices = true;
   static constexpr Features kNeeds = {Feature::kMmaF16, Feature::kMmaBf16, Feature::kMmaTf32, Feature::kTma};
   static constexpr auto& kComputes = kProductModes;
 

@@ -247,10 +247,11 @@ MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t run) {
       {Amount{.constant = run}, Amount{.constant = f.layer.in_channels}, Amount{.constant = plane / run},
        per(Quantity::kBatch)},
       {Amount{}, Amount{.constant = plane * f.bytes}, Amount{.constant = run * f.bytes},
-       Amount{.constant = f.layer.in_channels * plane * f.bytes}});
+       Amount{.constant = x_tensor_channels(f.layer) * plane * f.bytes}});
 }
 
 struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
+  static constexpr bool kTakesSlices = true;
   static Checks checks(const Layer& layer) {
     const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
     const std::int64_t taps = tap_count(layer), weights = layer.in_channels * layer.out_channels * taps;
@@ -258,6 +259,7 @@ struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     const std::int64_t least = layer.out_channels % 8 == 0 ? 8 : layer.out_channels;
     return {
         check_one_group(layer),
+        is_nhwc(layer) ? check_whole(layer.out_channels, layer.y_channels) : Result<void>(),
         require(!is_nhwc(layer) || layer.in_channels % kChannelMultiple == 0,
                 "{} input channels; tensor copies need whole 16 bytes, multiples of {}", layer.in_channels,
                 kChannelMultiple),

@@ -146,12 +146,14 @@ std::vector<Grid::Bound> bounds_of(const Facts& f, const Block& b) {
 }
 
 struct PhaseGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
+  static constexpr bool kTakesSlices = true;
   static Checks checks(const Layer& layer) {
     const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
     const std::int64_t phases = rows.stride * columns.stride, reach = ceil_div(rows.kernel, rows.stride);
     const std::int64_t shifts = ceil_div(columns.kernel, columns.stride);
     return {
         check_dense_pixels(layer),
+        check_whole(layer.out_channels, layer.y_channels),
         require(layer.in_channels % kChannelMultiple == 0,
                 "{} input channels; tensor copies need whole 16 bytes, multiples of {}", layer.in_channels,
                 kChannelMultiple),

@@ -17,10 +17,13 @@ Result<void> check_axes(const Layer& layer, bool takes_depth) {
 }
 
 Result<void> check_slices(const Layer& layer, bool takes_slices) {
-  const auto refuse = [&](const Size& all, std::int64_t own) {
-    return require(takes_slices || !all, "{} channels of a tensor of {}; it takes whole tensors", own, all.value_or(0));
-  };
-  return first_error({refuse(layer.x_channels, layer.in_channels), refuse(layer.y_channels, layer.out_channels)});
+  return takes_slices ? Result<void>()
+                      : first_error({check_whole(layer.in_channels, layer.x_channels),
+                                     check_whole(layer.out_channels, layer.y_channels)});
+}
+
+Result<void> check_whole(std::int64_t channels, const Size& all) {
+  return require(!all, "{} channels of a tensor of {}; it takes whole tensors", channels, all.value_or(0));
 }
 
 Result<void> check_slice_pitches(const Layer& layer, std::int64_t alignment) {

@@ -30,6 +30,9 @@ using Checks = std::vector<Result<void>>;
 /// Errors: x or y is channels of a larger tensor, and the template takes none such.
 [[nodiscard]] Result<void> check_slices(const Layer& layer, bool takes_slices);
 
+/// Errors: so many channels are of a tensor with more, `all`.
+[[nodiscard]] Result<void> check_whole(std::int64_t channels, const Size& all);
+
 /// Errors: such a tensor's pixels (nhwc) or images (nchw) are no multiples of so many bytes, which are loaded or stored
 /// together. With 0 bytes, single elements are.
 [[nodiscard]] Result<void> check_slice_pitches(const Layer& layer, std::int64_t alignment);
