@@ -14,7 +14,7 @@ constexpr int kAdders = 256;   // threads of a block that adds columns to output
 // Columns of the products: the taps of all output channels. A block makes block_n of them.
 constexpr int kTaps = P::kernel_h * P::kernel_w;
 constexpr int kColumns = P::out_channels * kTaps;
-constexpr int kColumnTiles = ceil_div(kColumns, P::block_n);
+constexpr int kNTiles = ceil_div(kColumns, P::block_n);
 
 // Rows of the products: pixels of an image. A warp has two tiles of 16.
 constexpr int kWarpTiles = 2;
@@ -35,7 +35,7 @@ constexpr int kStepBytes = P::block_n / 8 * kFragmentBytes;
 constexpr int kKBlockWeightBytes = kKSteps * kStepBytes;
 constexpr int kStageBytes = kInputBytes + kKBlockWeightBytes;
 constexpr int kSharedBytes = P::stages * kStageBytes;
-constexpr long long kPackedBytes = static_cast<long long>(kColumnTiles) * kKBlocks * kKBlockWeightBytes;
+constexpr long long kPackedBytes = static_cast<long long>(kNTiles) * kKBlocks * kKBlockWeightBytes;
 constexpr int kPackedRows = 1;  // of 16 bytes, that a thread packs
 
 // What a thread copies of a stage: units of a pixel's row, of channels at one distance, and weights.

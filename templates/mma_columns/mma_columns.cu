@@ -58,8 +58,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
   const int lane = static_cast<int>(i % 32);
   const int eight = static_cast<int>(i / 32 % (P::block_n / 8));
   const int k_step = static_cast<int>(i / (P::block_n * 4) % (kKBlocks * kKSteps));
-  const int column_tile = static_cast<int>(i / (P::block_n * 4) / (kKBlocks * kKSteps));
-  const int column = column_tile * P::block_n + eight * 8 + lane / 4;
+  const int n_tile = static_cast<int>(i / (P::block_n * 4) / (kKBlocks * kKSteps));
+  const int column = n_tile * P::block_n + eight * 8 + lane / 4;
   const int ci = k_step * kInstructionK + lane % 4;
   const Split first = split(weight_at(weight, ci, column));
   const Split next = split(weight_at(weight, ci + 4, column));
@@ -144,10 +144,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const long long plane = static_cast<long long>(input_rows(height)) * input_columns(width);  // pixels of an image
   const int tiles = static_cast<int>((plane + (kPixels - 1)) / kPixels);
   // Blocks that read the same pixels have adjacent indices.
-  const int column_tile = blockIdx.x % kColumnTiles;
-  const long long image = blockIdx.x / kColumnTiles / tiles;
-  const long long first = static_cast<long long>(blockIdx.x / kColumnTiles % tiles) * kPixels;
-  const unsigned char* weights = packed + static_cast<long long>(column_tile) * kKBlocks * kKBlockWeightBytes;
+  const int n_tile = blockIdx.x % kNTiles;
+  const long long image = blockIdx.x / kNTiles / tiles;
+  const long long first = static_cast<long long>(blockIdx.x / kNTiles % tiles) * kPixels;
+  const unsigned char* weights = packed + static_cast<long long>(n_tile) * kKBlocks * kKBlockWeightBytes;
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
   const int lane = thread % 32;
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   for (int tile = 0; tile < kWarpTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < P::block_n / 2; ++i) {
-      const int column = column_tile * P::block_n + i / 4 * 8 + lane % 4 * 2 + i % 2;
+      const int column = n_tile * P::block_n + i / 4 * 8 + lane % 4 * 2 + i % 2;
       const long long at = first + pixel + tile * 16 + i % 4 / 2 * 8;
       if (at < plane && (kColumns % P::block_n == 0 || column < kColumns)) {
         const float total = totals[tile][i / 4][i % 4];

@@ -85,7 +85,7 @@ TemplateFacts facts_of_mma_columns() {
                           .layer = "conv_transpose2d 64 -> 64; kernel 1; input ?x7x3; compute f32x3"}},
               // Packed weights, and pixels of an image, which are few here.
               .unseen = {"kernel: * #ll", "kernel: const long long at", "kernel: const long long own",
-                         "kernel: static_cast<long long>(column_tile)", "kernel: static_cast<long long>(end_h)",
+                         "kernel: static_cast<long long>(n_tile)", "kernel: static_cast<long long>(end_h)",
                          "kernel: static_cast<long long>(pixel)", "kernel: static_cast<long long>(thread % kRowUnits)",
                          "stage_k_block: * #ll", "stage_k_block: static_cast<long long>(k_block)"},
               .rows = rows_of_tile},
@@ -98,10 +98,6 @@ TemplateFacts facts_of_mma_columns() {
                .least_mutants = 8,
                .unseen = 1,
                .block = "warps 4, block_n 16, block_k 32, stages 3, copy_bytes 4"},
-          },
-      .nans =
-          {
-              {.name = "mma_columns", .rest = "40 -> 1; kernel 3x5; stride 2x2; padding 1x1; input 5x6x8"},
           },
   };
 }

@@ -32,14 +32,14 @@ constexpr double kOutputInstructions = 24;  // and for the output
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (warps, 4), (block_n, 32), (blocks_per_sm, 1), (block_k, 32), (stages, kLeastStages),
                          (copy_bytes, 16));
 /// The template's constants that are asked for.
-CONVTGEN_CONSTANTS(kThreads, kColumns, kColumnTiles, kPixels, kKSteps, kKBlocks, kWarpTiles, kAccumulators, kCopies,
+CONVTGEN_CONSTANTS(kThreads, kColumns, kNTiles, kPixels, kKSteps, kKBlocks, kWarpTiles, kAccumulators, kCopies,
                    kWeightCopies, kInputBytes, kKBlockWeightBytes, kStageBytes, kSharedBytes, kPackedBytes, kPackedRows,
                    kProductBytes, kAdders, kAlignment);
 
 /// Blocks of a call.
 std::int64_t tiles(const Facts& f, const Block& b) {
   const std::int64_t plane = f.shape.in[kHeight] * f.shape.in[kWidth];
-  return f.sizes.batch * ceil_div(plane, f.of(b)[kPixels]) * f.of(b)[kColumnTiles];
+  return f.sizes.batch * ceil_div(plane, f.of(b)[kPixels]) * f.of(b)[kNTiles];
 }
 
 /// Bytes of the copies of pixels: vectors, where those of each channel begin with one.
@@ -103,7 +103,7 @@ struct MmaColumns : Planner<Facts, kConstants> {
         .l2_bytes = c.number(kStageBytes)};
     const auto at_once = static_cast<double>(f.target.multiprocessors * b.blocks_per_sm);
     const double waves = static_cast<double>(tiles(f, b)) / at_once;
-    const double full = std::ceil(waves) / waves;  // the last wave asks for less than memory gives
+    const double full = waves > 0 ? std::ceil(waves) / waves : 1;  // the last wave asks for less than memory gives
     const double moved = static_cast<double>(f.shape.input_elements) * 4;
     const double products_moved = 2 * c.number(kProductBytes) * static_cast<double>(f.shape.input_elements) /
                                   static_cast<double>(f.layer.in_channels);
@@ -131,7 +131,7 @@ struct MmaColumns : Planner<Facts, kConstants> {
                         "adds; three products of tf32, {} stages of {} input channels",
                         f.layer.out_channels, b.stages, b.block_k),
             {.axes = {{per(Quantity::kBatch), 1}, {per(Quantity::kInPlane), c[kPixels]}},
-             .blocks_per_tile = c[kColumnTiles],
+             .blocks_per_tile = c[kNTiles],
              .bounds = staged_bounds(f.layer, 1, 1)}};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block&, Constants& c) {
