@@ -89,8 +89,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
   const int lane = static_cast<int>(i % 32);
   const int eight = static_cast<int>(i / 32 % 4);
   const int k_step = static_cast<int>(i / 128 % 80);
-  const int column_tile = static_cast<int>(i / 10240);
-  const int column = column_tile * 32 + eight * 8 + lane / 4;
+  const int n_tile = static_cast<int>(i / 10240);
+  const int column = n_tile * 32 + eight * 8 + lane / 4;
   const int ci = k_step * 8 + lane % 4;
   const Split first = split(weight[(static_cast<long long>(ci) * 2 + column / 16) * 16 + column % 16]);
   const Split next = split(weight[(static_cast<long long>(ci + 4) * 2 + column / 16) * 16 + column % 16]);
