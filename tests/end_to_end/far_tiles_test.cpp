@@ -179,7 +179,11 @@ class FarLayer {
         : case_.fact.by_rows ? 2 * across
         : case_.fact.flat    ? (by_strips ? 2 * of_rows : 2)
                              : across * of_rows;
-    launch.blocks = tiles * blocks;
+    // Where another kernel adds products of pixels, that is the last one.
+    const bool adds = region_of(far_source, "products").has_value();
+    const std::int64_t small_blocks = launch.blocks;
+    launch.blocks = adds ? far_source.recipe.kernels.back().grid.blocks(quantities_of(shape)).value() : tiles * blocks;
+    const std::int64_t first = adds ? launch.blocks - small_blocks - 1 : (tiles - last) * blocks;
     const std::unique_ptr<Buffer> workspace = far_workspace(*loaded, far_source, shape);
     for (std::size_t i = 0; i < call.launches.size(); ++i) {
       const RecipeKernel& kernel = far_source.recipe.kernels[i];
@@ -201,7 +205,12 @@ class FarLayer {
         return run.error().message;
       }
     }
-    if (const Result<void> run = device_->run_from(*loaded->kernels.back(), launch, (tiles - last) * blocks); !run) {
+    if (adds) {  // its first block has outputs before those of the small layer
+      const Place place = place_of(far_source, "products", shape);
+      const std::size_t before = place.bytes - place_of(setup_.source, "products", small).bytes;
+      EXPECT_TRUE(device_->mark_written(*workspace, place.offset + before - kScannedBefore, kScannedBefore));
+    }
+    if (const Result<void> run = device_->run_from(*loaded->kernels.back(), launch, first); !run) {
       return run.error().message;
     }
     return compare(*y, small);
@@ -256,7 +265,7 @@ class FarLayer {
 
   /// Null where no part of the workspace grows with the call.
   std::unique_ptr<Buffer> far_workspace(const LoadedLayer& loaded, const KernelSource& source, const Shape& shape) {
-    if (!region_of(source, "arranged")) {
+    if (!region_of(source, "arranged") && !region_of(source, "products")) {
       return nullptr;
     }
     return device_->allocate(static_cast<std::size_t>(loaded.form.workspace_bytes(shape).value())).value();
@@ -276,8 +285,9 @@ class FarLayer {
       return {};
     }
     std::int64_t first = 0;
-    if (kernel.symbol.ends_with("_arrange") || kernel.symbol.ends_with("_exponents")) {
-      const std::int64_t small = launch.blocks + kernel.grid.blocks_per_tile;
+    const bool makes_products = &kernel == &source.main() && region_of(source, "products");
+    if (makes_products || kernel.symbol.ends_with("_arrange") || kernel.symbol.ends_with("_exponents")) {
+      const std::int64_t small = launch.blocks + (makes_products ? 0 : kernel.grid.blocks_per_tile);
       launch.blocks = kernel.grid.blocks(quantities_of(shape)).value();
       first = std::max<std::int64_t>(0, launch.blocks - small);
     }

@@ -27,6 +27,7 @@ constexpr std::array kTemplates = {
     &kMmaGemm,
     &kMmaPixels,
     &kF32x3Mma,
+    &kMmaColumns,
     &kDirectGradInput,
     &kTapGemm,
     &kThinGradInput,
