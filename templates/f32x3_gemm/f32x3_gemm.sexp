@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "6bbf425c7ef2216900cb76eb6059eed138829eeacb7c423cef6e01720a1847d1")
+  (digest "b333d84ac96f5db173ad1f9f8ffac0134ca462a442077683c2a65b657302e1da")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -25,6 +25,7 @@
   (parameter int width 16)
   (type_parameter Sum float)
   (parameter int fuse_count 0)
+  (parameter int fuse_input_count 0)
   (parameter int tile_n 1)
   (parameter int tile_h 8)
   (parameter int tile_w 16)
@@ -976,6 +977,38 @@
       (then
         (do @20 (call __syncwarp)
           (trail "one lane arrives for all")))))
+  (file "device/input_activation.h")
+  (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
+  (function @15 device Element activate_input
+    (comment "An element of x, activated and rounded to its type, as an operator before the layer would write it.")
+    (attributes "__forceinline__")
+    (argument Element value)
+    (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
+  (function @20 device "unsigned int" activate_word
+    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (if_constexpr @1 (== (sizeof Element) 4)
+      (then
+        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
+      (else
+        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
+        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
+        (return @6 (| low (<< high 16))))))
+  (function @31 device uint4 activate_words
+    (comment "The same of a vector.")
+    (attributes "__forceinline__")
+    (argument uint4 words)
+    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
+  (function @36 device Element input_of
+    (comment "An element or a word as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (function @39 device "unsigned int" input_word
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "scales.h")
   (constant @6 int kProducerWarps (/ kProducers 32))
   (constant @7 bool kByImages (>= P::tile_n kProducerWarps) (trail "each producer warp has images of its own"))
@@ -990,36 +1023,36 @@
     (argument int image)
     (return @1 (? kByImages (at (reinterpret_cast (pointer (const float)) maxima) image) (? (== kProducerWarps 4) (call largest_of (at (reinterpret_cast (pointer (const float4)) maxima) image)) (call fmaxf (call largest_of (at (reinterpret_cast (pointer (const float4)) maxima) (* image 2))) (call largest_of (at (reinterpret_cast (pointer (const float4)) maxima) (+ (* image 2) 1))))))))
   (file "split_by_producers.h")
-  (constant @18 int kSplitters (? kByImages 32 kProducers))
-  (constant @19 int kSplitImages (? kByImages (/ P::tile_n (/ kProducers 32)) P::tile_n) (trail "of a thread"))
-  (constant @20 int kLines (? P::channels_last kImagePlane (/ P::block_k 2)))
-  (constant @21 int kLinePitch (? P::channels_last kPixelPitch (? kPairsHalves kChannelPitch (* 2 kChannelPitch))))
-  (constant @22 int kImagePitch (? P::channels_last (* kImagePlane kPixelPitch) kImagePlane))
-  (constant @23 int kVectorWidth (? (|| P::channels_last (== (% kImagePlane 4) 0)) 4 2) (trail "elements that are loaded together"))
-  (constant @24 int kLineVectors (/ (? P::channels_last P::block_k kImagePlane) kVectorWidth))
-  (constant @25 int kLineThreads (? P::channels_last (? (< kLineVectors kSplitters) kLineVectors kSplitters) (? (> (/ kSplitters kLines) 8) (/ kSplitters kLines) 8)))
-  (constant @28 int kLinesAtOnce (/ kSplitters kLineThreads))
-  (constant @29 int kTurns (call ceil_div kLineVectors kLineThreads) (trail "of a thread in a line"))
-  (constant @30 int kVectors (* (call ceil_div kLines kLinesAtOnce) kTurns))
-  (static_assert @31 (== (% kSplitters kLineThreads) 0) "a line's threads are all there")
-  (constant @33 int kVectorValues (? P::channels_last 4 (* 2 kVectorWidth)))
-  (alias @35 Vector (array float kVectorValues)
+  (constant @19 int kSplitters (? kByImages 32 kProducers))
+  (constant @20 int kSplitImages (? kByImages (/ P::tile_n (/ kProducers 32)) P::tile_n) (trail "of a thread"))
+  (constant @21 int kLines (? P::channels_last kImagePlane (/ P::block_k 2)))
+  (constant @22 int kLinePitch (? P::channels_last kPixelPitch (? kPairsHalves kChannelPitch (* 2 kChannelPitch))))
+  (constant @23 int kImagePitch (? P::channels_last (* kImagePlane kPixelPitch) kImagePlane))
+  (constant @24 int kVectorWidth (? (|| P::channels_last (== (% kImagePlane 4) 0)) 4 2) (trail "elements that are loaded together"))
+  (constant @25 int kLineVectors (/ (? P::channels_last P::block_k kImagePlane) kVectorWidth))
+  (constant @26 int kLineThreads (? P::channels_last (? (< kLineVectors kSplitters) kLineVectors kSplitters) (? (> (/ kSplitters kLines) 8) (/ kSplitters kLines) 8)))
+  (constant @29 int kLinesAtOnce (/ kSplitters kLineThreads))
+  (constant @30 int kTurns (call ceil_div kLineVectors kLineThreads) (trail "of a thread in a line"))
+  (constant @31 int kVectors (* (call ceil_div kLines kLinesAtOnce) kTurns))
+  (static_assert @32 (== (% kSplitters kLineThreads) 0) "a line's threads are all there")
+  (constant @34 int kVectorValues (? P::channels_last 4 (* 2 kVectorWidth)))
+  (alias @36 Vector (array float kVectorValues)
     (comment "The values that a thread scans and splits together."))
-  (function @38 constexpr int place_of_vector
+  (function @39 constexpr int place_of_vector
     (comment "Where the thread's i-th vector begins, relative to its first one.")
     (argument int i)
     (return @1 (? (== kTurns kVectors) (* i (* kLineThreads kVectorWidth)) (+ (* (* (/ i kTurns) kLinesAtOnce) kLinePitch) (* (* (% i kTurns) kLineThreads) kVectorWidth)))))
-  (function @43 device bool has_vector
+  (function @44 device bool has_vector
     (comment "Whether there is one. The remainders tell the compiler that each thread has all of them except perhaps the last.")
     (attributes "__forceinline__")
     (argument int i)
     (argument int thread)
     (return @1 (&& (&& (< i kVectors) (|| (== (% kLines kLinesAtOnce) 0) (< (+ (* (/ i kTurns) kLinesAtOnce) (% (/ thread kLineThreads) kLinesAtOnce)) kLines))) (|| (== (% kLineVectors kLineThreads) 0) (< (+ (* (? (== kTurns kVectors) i (% i kTurns)) kLineThreads) (% thread kLineThreads)) kLineVectors)))))
-  (constant @51 int kMostBatch (? kTwoProducers 2 4))
-  (constant @52 int kBatch (call ceil_div kVectors (call ceil_div kVectors kMostBatch)))
-  (constant @53 int kScanBatch (? kProducersSplit kBatch (? (> kVectors 4) 2 kVectors)))
-  (constant @54 bool kAllThere (&& (&& (&& (== (% kVectors kBatch) 0) (== (% kVectors kScanBatch) 0)) (== (% kLines kLinesAtOnce) 0)) (== (% kLineVectors kLineThreads) 0)))
-  (function @58 device void load_vector
+  (constant @52 int kMostBatch (? kTwoProducers 2 4))
+  (constant @53 int kBatch (call ceil_div kVectors (call ceil_div kVectors kMostBatch)))
+  (constant @54 int kScanBatch (? kProducersSplit kBatch (? (> kVectors 4) 2 kVectors)))
+  (constant @55 bool kAllThere (&& (&& (&& (== (% kVectors kBatch) 0) (== (% kVectors kScanBatch) 0)) (== (% kLines kLinesAtOnce) 0)) (== (% kLineVectors kLineThreads) 0)))
+  (function @61 device void load_vector
     (comment "Loads the i-th of a thread's vectors; zeros beyond its vectors.")
     (attributes "__forceinline__")
     (argument (reference Vector) vector)
@@ -1033,8 +1066,8 @@
     (if @7 (|| kAllThere (call has_vector i thread))
       (then
         (for @9 (pragma "unroll") (declare @9 int v 0) (< v kVectorValues) (++ v)
-          (do @10 (= (at vector v) (at own (+ (call place_of_vector i) (? P::channels_last v (? kPairsHalves (+ (* (/ v kVectorWidth) kPartnerPitch) (% v kVectorWidth)) (+ (* (/ v kVectorWidth) kChannelPitch) (% v kVectorWidth))))))))))))
-  (function @76 device void store_vector_split
+          (do @10 (= (at vector v) (call input_of (at own (+ (call place_of_vector i) (? P::channels_last v (? kPairsHalves (+ (* (/ v kVectorWidth) kPartnerPitch) (% v kVectorWidth)) (+ (* (/ v kVectorWidth) kChannelPitch) (% v kVectorWidth)))))))))))))
+  (function @80 device void store_vector_split
     (comment "Splits a vector, and stores its parts where it was.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1058,16 +1091,16 @@
           (else
             (do @17 (= (* (reinterpret_cast (pointer uint2) words)) (call make_uint2 (. (at pairs 0) high) (. (at pairs 1) high))))
             (do @18 (= (* (reinterpret_cast (pointer uint2) (? kPairsHalves (+ words kPartnerPitch) (+ words kChannelPitch)))) (call make_uint2 (. (at pairs 0) low) (. (at pairs 1) low)))))))))
-  (function @103 constexpr int scanned_vector
+  (function @107 constexpr int scanned_vector
     (comment "The vector and the place there of the i-th value that a batch of the maximum scan reads. Where nothing else reads the")
     (comment "values, the scan takes one value of each load before the next of any. Otherwise the assembler waits for one load")
     (comment "after the other.")
     (argument int i)
     (return @1 (? kProducersSplit (/ i kVectorValues) (% i kScanBatch))))
-  (function @106 constexpr int scanned_value
+  (function @110 constexpr int scanned_value
     (argument int i)
     (return @1 (? kProducersSplit (% i kVectorValues) (? P::channels_last (/ i kScanBatch) (+ (* (% (/ i kScanBatch) 2) kVectorWidth) (/ (/ i kScanBatch) 2))))))
-  (function @113 device float scan_maximum
+  (function @117 device float scan_maximum
     (comment "The maximum magnitude of a thread's vectors of an image. NaN don't count.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1080,7 +1113,7 @@
       (for @10 (pragma "unroll") (declare @10 int i 0) (< i (* kScanBatch kVectorValues)) (++ i)
         (do @11 (= (at most (% i 2)) (call fmaxf (at most (% i 2)) (call fabsf (at (at vectors (call scanned_vector i)) (call scanned_value i))))))))
     (return @14 (call fmaxf (at most 0) (at most 1))))
-  (function @131 device float scan_finite_maximum
+  (function @135 device float scan_finite_maximum
     (comment "The same of finite values only. It is seldom needed, so it goes vector by vector.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) own)
@@ -1092,7 +1125,7 @@
       (for @7 (pragma "unroll") (declare @7 int v 0) (< v kVectorValues) (++ v)
         (do @8 (= most (call larger_finite most (at vector v))))))
     (return @11 most))
-  (function @146 device void split_vectors
+  (function @150 device void split_vectors
     (comment "Splits a thread's vectors of an image.")
     (attributes "__forceinline__")
     (argument (pointer float) own)
@@ -1106,28 +1139,28 @@
         (if @10 (|| kAllThere (call has_vector (+ batch i) thread))
           (then
             (do @11 (call store_vector_split own (+ batch i) (at vectors i) scale)))))))
-  (constant @165 int kInFlight (? (< P::stages 5) (- P::stages 2) 2))
-  (constant @167 bool kDrains P::bulk)
-  (function @170 device bool is_complete
+  (constant @169 int kInFlight (? (< P::stages 5) (- P::stages 2) 2))
+  (constant @171 bool kDrains P::bulk)
+  (function @174 device bool is_complete
     (comment "Whether the phase of this parity is complete, for all of a warp.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned long long") barrier)
     (argument "unsigned int" parity)
     (return @1 (== (call warp_uniform (? (call mbarrier_test barrier parity) 1 0)) 1)))
-  (record @178 Issued
+  (record @182 Issued
     (comment "How many stages are issued and not processed; the oldest, and its k-block{with kept: ; exponents that the one before `kept`}.")
     (field int stages)
     (field int oldest)
     (field "unsigned int" parity)
     (field int k_block)
     (field int kept))
-  (function @187 device int number_of
+  (function @191 device int number_of
     (comment "The i-th image of a thread whose first is this one.")
     (attributes "inline")
     (argument int first)
     (argument int i)
     (return @1 (+ first (* i (? kByImages (/ kProducers 32) 1)))))
-  (function @194 device void process_stage
+  (function @198 device void process_stage
     (comment "Processes the oldest stage, whose copies have landed or are waited for, and releases it to the consumers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stages)
@@ -1768,8 +1801,8 @@
     (do @27 (call warp_arrive empty (== (& (. state exponent) zero) 0))
       (trail "once the exponent was loaded")))
   (file "split_by_consumers.h")
-  (alias @13 Values (array (array float kLoadedColumns) 4))
-  (function @17 device void load_values
+  (alias @14 Values (array (array float kLoadedColumns) 4))
+  (function @18 device void load_values
     (comment "Loads a thread's positions, for one k-step: two adjacent channels of each half of a product's K, with channels last")
     (comment "all four at once.")
     (attributes "__forceinline__")
@@ -1797,7 +1830,7 @@
                 (declare @20 (const float2) v (* (reinterpret_cast (pointer (const float2)) from)))
                 (do @21 (= (at (at values channel) i) (. v x)))
                 (do @22 (= (at (at values channel) (+ i 1)) (. v y))))))))))
-  (function @47 device void split_values
+  (function @48 device void split_values
     (comment "Makes the words of all high parts first, so that none waits for its low part.")
     (attributes "__forceinline__")
     (argument (reference (array Words 2)) words)
@@ -1805,11 +1838,11 @@
     (argument float scale)
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* 2 kLoadedColumns)) (++ i)
       (declare @3 (const int) half (* (/ i kLoadedColumns) 2))
-      (do @4 (= (at (at (at words 0) (/ i kLoadedColumns)) (% i kLoadedColumns)) (call floats_to_half2 (* (at (at values half) (% i kLoadedColumns)) scale) (* (at (at values (+ half 1)) (% i kLoadedColumns)) scale)))))
+      (do @4 (= (at (at (at words 0) (/ i kLoadedColumns)) (% i kLoadedColumns)) (call floats_to_half2 (* (call input_of (at (at values half) (% i kLoadedColumns))) scale) (* (call input_of (at (at values (+ half 1)) (% i kLoadedColumns))) scale)))))
     (for @8 (pragma "unroll") (declare @8 int i 0) (< i (* 2 kLoadedColumns)) (++ i)
       (declare @9 (const int) half (* (/ i kLoadedColumns) 2))
-      (do @10 (= (at (at (at words 1) (/ i kLoadedColumns)) (% i kLoadedColumns)) (call low_parts (* (at (at values half) (% i kLoadedColumns)) scale) (* (at (at values (+ half 1)) (% i kLoadedColumns)) scale) (at (at (at words 0) (/ i kLoadedColumns)) (% i kLoadedColumns)))))))
-  (function @67 device void split_and_multiply
+      (do @10 (= (at (at (at words 1) (/ i kLoadedColumns)) (% i kLoadedColumns)) (call low_parts (* (call input_of (at (at values half) (% i kLoadedColumns))) scale) (* (call input_of (at (at values (+ half 1)) (% i kLoadedColumns))) scale) (at (at (at words 0) (/ i kLoadedColumns)) (% i kLoadedColumns)))))))
+  (function @68 device void split_and_multiply
     (comment "All products of one k-block of fp32 values. The first `values` are loaded already. {with row: `row` is the thread's first position.}")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)

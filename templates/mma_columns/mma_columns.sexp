@@ -1,5 +1,5 @@
 (program mma_columns
-  (digest "1435e9e3aed2c9c4f98aa04f0076a45b0afcf90696e086cd7bbd0f95bd30fc93")
+  (digest "514c56aa101672956dbebe3117f7172ffe1597343a4cfbfe6c5ce985cf166d47")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -338,13 +338,15 @@
             (do @62 (= (at to (+ (* column plane) at)) (? (call is_finite total) (+ total (at (at (at low tile) (/ i 4)) (% i 4))) total))))))))
   (section @209 "Adding")
   (file "device/activation.h")
-  (enum @9 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11))
-  (function @12 device P::Sum activate
+  (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
+  (function @29 device P::Sum activate
     (comment "Every step of the chain in its order.")
     (attributes "__forceinline__")
     (argument P::Sum value)
+    (argument (const int) first)
+    (argument (const int) count)
     (using @1 Sum P::Sum)
-    (for @3 unrolled (declare @3 int i 0) (< i P::fuse_count) (++ i)
+    (for @3 unrolled (declare @3 int i first) (< i (+ first count)) (++ i)
       (declare @4 (const int) kind (at P::fuse_kind i))
       (declare @5 (const Sum) a (static_cast Sum (at P::fuse_a i)))
       (declare @6 (const Sum) b (static_cast Sum (at P::fuse_b i)))
@@ -402,8 +404,13 @@
                                             (else
                                               (if @36 (== kind kAdd)
                                                 (then
-                                                  (do @37 (= value (+ value a))))))))))))))))))))))))))
-    (return @40 value))
+                                                  (do @37 (= value (+ value a))))
+                                                (else
+                                                  (if @38 (== kind kElu)
+                                                    (then
+                                                      (do @39 (= value (? (< value 0) (* a (call expm1 value)) value))
+                                                        (trail "elu")))))))))))))))))))))))))))
+    (return @42 value))
   (file "device/epilogue.h")
   (function @9 device P::Sum epilogue
     (comment "Adds the bias and applies the fuse chain, where the layer has them.")
@@ -411,7 +418,7 @@
     (argument P::Sum acc)
     (argument P::Sum bias)
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
-    (return @2 (? (> P::fuse_count 0) (call activate value) value)))
+    (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "mma_columns.cu")
   (function @213 kernel void add_columns
     (comment "A thread adds the products of an output's taps.")

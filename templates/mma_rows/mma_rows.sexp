@@ -1,5 +1,5 @@
 (program mma_rows
-  (digest "e5ee65e6633ca892e5c8be7146fe2ecf33bf2fbf58e9384da3e82296611d5920")
+  (digest "6b961c164cba748d84b206403d9092b86004acb5a097eb13080b3c41d8d0ea33")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -350,8 +350,9 @@
     (argument "unsigned int" word)
     (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "mma_rows.cu")
-  (function @112 device void stage_input
-    (comment "{if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image ends.} {if is_copied: Activates what the thread's own copies have brought of a tile: what is inside of the image.} `x` is the first channel that is staged; row and column are the first staged.")
+  (function @111 device void stage_input
+    (comment "Copies the input of a tile with its halo to shared memory: zeros where the image ends.")
+    (comment "`x` is the first channel that is staged; row and column are the first staged.")
     (attributes "__forceinline__")
     (argument (restrict (pointer "unsigned char")) staged)
     (argument (restrict (pointer (const Element))) x)
@@ -359,23 +360,31 @@
     (argument (const int) first_column)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (argument (const bool) is_copied)
-    (for @4 (pragma "unroll 4") (declare @4 int i (. threadIdx x)) (< i (* kPixels kInputUnits)) (+= i kThreads)
-      (declare @5 (const int) unit (% i kInputUnits))
-      (declare @6 (const int) pixel (/ i kInputUnits))
-      (declare @7 (const int) iy (+ first_row (/ pixel kStagedColumns)))
-      (declare @8 (const int) ix (+ first_column (% pixel kStagedColumns)))
-      (declare @9 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-      (declare @10 (pointer (const Element)) from (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) (* unit kUnit))))
-      (if @11 (! is_copied)
+    (for @3 (pragma "unroll 4") (declare @3 int i (. threadIdx x)) (< i (* kPixels kInputUnits)) (+= i kThreads)
+      (declare @4 (const int) unit (% i kInputUnits))
+      (declare @5 (const int) pixel (/ i kInputUnits))
+      (declare @6 (const int) iy (+ first_row (/ pixel kStagedColumns)))
+      (declare @7 (const int) ix (+ first_column (% pixel kStagedColumns)))
+      (declare @8 (const bool) is_inside (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+      (declare @9 (pointer (const Element)) from (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) (* unit kUnit))))
+      (do @10 (call async_copy_16 (+ staged (* 16 (+ (* unit kUnitPixels) pixel))) (? is_inside from x) (? is_inside 16 0)))))
+  (function @126 device void activate_tile
+    (comment "Activates what the thread's own copies have brought of a tile: what is inside of the image. Zeros stay.")
+    (attributes "__forceinline__")
+    (argument (restrict (pointer "unsigned char")) staged)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) in_h)
+    (argument (const int) in_w)
+    (for @3 (pragma "unroll 4") (declare @3 int i (. threadIdx x)) (< i (* kPixels kInputUnits)) (+= i kThreads)
+      (declare @4 (const int) pixel (/ i kInputUnits))
+      (declare @5 (const int) iy (+ first_row (/ pixel kStagedColumns)))
+      (declare @6 (const int) ix (+ first_column (% pixel kStagedColumns)))
+      (if @7 (&& (&& (&& (|| (>= kLeastOffsetH 0) (>= iy 0)) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
         (then
-          (do @12 (call async_copy_16 (+ staged (* 16 (+ (* unit kUnitPixels) pixel))) (? is_inside from x) (? is_inside 16 0))))
-        (else
-          (if @13 is_inside
-            (then
-              (declare @14 (pointer uint4) vector (reinterpret_cast (pointer uint4) (+ staged (* 16 (+ (* unit kUnitPixels) pixel)))))
-              (do @15 (= (* vector) (call activate_words (* vector))))))))))
-  (function @133 device int weight_place
+          (declare @8 (pointer uint4) vector (reinterpret_cast (pointer uint4) (+ staged (* 16 (+ (* (% i kInputUnits) kUnitPixels) pixel)))))
+          (do @9 (= (* vector) (call activate_words (* vector))))))))
+  (function @141 device int weight_place
     (comment "Where a weight lies among those of the tile, in elements: by kernel rows, steps, products, then as a lane holds them.")
     (attributes "__forceinline__")
     (argument int ci)
@@ -389,7 +398,7 @@
     (declare @6 (const int) half (? is_paired (% unit 2) (% (/ kw kColumnStep) 2)))
     (declare @7 (const int) lane (+ (* (% channel kInstructionN) 4) (/ (% ci kUnit) 2)))
     (return @8 (+ (* (+ (+ (+ (* (+ (* kh kSteps) step) kStepWords) (* (/ channel kInstructionN) 64)) (* lane 2)) half) 2) (% ci 2))))
-  (function @146 device void stage_weights
+  (function @154 device void stage_weights
     (comment "Copies the weights of a tile to shared memory. `weight` are those of the tile's first group, first_out the tile's")
     (comment "first channel in it.")
     (attributes "__forceinline__")
@@ -403,10 +412,10 @@
       (declare @7 (const int) group (? kWholeGroups (/ channel kGroupOut) 0))
       (declare @8 (const int) co (? kWholeGroups (% channel kGroupOut) (+ first_out channel)))
       (do @9 (= (at weights (call weight_place ci channel tap)) (at weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps))))))
-  (section @160 "Products")
-  (alias @163 Accumulators (array (array (array float 4) P::products) P::stride_w)
+  (section @168 "Products")
+  (alias @171 Accumulators (array (array (array float 4) P::products) P::stride_w)
     (comment "One thread's accumulators: of each column phase and each product."))
-  (function @166 device void multiply_add
+  (function @174 device void multiply_add
     (comment "16 channels, or 8 of two taps.")
     (attributes "__forceinline__")
     (argument (reference (array (array float 4) P::products)) acc)
@@ -420,7 +429,7 @@
           (do @7 (call mma_k16_f16 (at acc product) a b)))
         (else
           (do @9 (call mma_k16_bf16 (at acc product) a b))))))
-  (function @181 device void multiply_add_unit
+  (function @189 device void multiply_add_unit
     (comment "8 channels of one tap.")
     (attributes "__forceinline__")
     (argument (reference (array (array float 4) P::products)) acc)
@@ -432,7 +441,7 @@
           (do @5 (call mma_k8_f16 (at acc product) a (at weights (* product 64)))))
         (else
           (do @7 (call mma_k8_bf16 (at acc product) a (at weights (* product 64))))))))
-  (function @195 device void multiply_row
+  (function @203 device void multiply_row
     (comment "One kernel row. `x` is the staged pixel of this lane at the least offset of columns, {kLeastOffsetW}, and its first")
     (comment "unit of the group; `weights` are the lane's own of the row.")
     (attributes "__forceinline__")
@@ -490,7 +499,7 @@
                     (else
                       (comment @50 "the last 8 channels of kernel column {kw}")
                       (do @51 (call multiply_add_unit (at acc phase_w) alone (+ of_unit (* (call unit_step kw) kStepWords))))))))))))))
-  (section @254 "Epilogue")
+  (section @262 "Epilogue")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -574,7 +583,7 @@
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "mma_rows.cu")
-  (function @259 device void write_exchanged
+  (function @267 device void write_exchanged
     (comment "Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own place for its first channels{with bias: ; `bias` are those of these}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -589,7 +598,7 @@
             (declare @9 (pointer Element) to (+ exchange (+ (* (* phase kInstructionM) kPixelPitch) (* product kInstructionN))))
             (do @10 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call pair (call epilogue (at (at (at acc phase) product) 0) low) (call epilogue (at (at (at acc phase) product) 1) high))))
             (do @12 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* 8 kPixelPitch)))) (call pair (call epilogue (at (at (at acc phase) product) 2) low) (call epilogue (at (at (at acc phase) product) 3) high)))))))))
-  (function @279 device void write_empty
+  (function @287 device void write_empty
     (comment "Writes the outputs of phases without taps, which stay, to what a warp exchanges.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) exchange)
@@ -600,7 +609,7 @@
         (then
           (for @6 (pragma "unroll 1") (declare @6 int i lane) (< i (* kInstructionM kVectors)) (+= i 32)
             (do @7 (= (* (reinterpret_cast (pointer uint4) (+ exchange (+ (* (+ (* phase kInstructionM) (/ i kVectors)) kPixelPitch) (* (% i kVectors) 8))))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* (% i kVectors) 8)))))))))))
-  (function @295 device void store_row
+  (function @303 device void store_row
     (comment "Stores a warp's row of outputs, of so many columns of the image: whole vectors. `y` is the first.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) exchange)
@@ -614,7 +623,7 @@
         (then
           (declare @7 (pointer (const Element)) from (+ exchange (+ (* (+ (* (% column P::stride_w) kInstructionM) (/ column P::stride_w)) kPixelPitch) (* vector 8))))
           (do @9 (call store_global_16 (+ y (+ (* column P::y_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) from))))))))
-  (function @310 device void store_empty_row
+  (function @318 device void store_empty_row
     (comment "The same of a row phase without taps.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Element))) empty)
@@ -627,8 +636,8 @@
       (if @6 (< column columns)
         (then
           (do @7 (call store_global_16 (+ y (+ (* column P::y_channels) (* vector 8))) (* (reinterpret_cast (pointer (const uint4)) (+ empty (* vector 8))))))))))
-  (section @322 "Kernel")
-  (function @324 kernel void mma_rows
+  (section @330 "Kernel")
+  (function @332 kernel void mma_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -661,52 +670,52 @@
     (blank @26)
     (declare @29 (pointer "unsigned char") shared (static_cast (pointer "unsigned char") (call shared_memory)))
     (declare @30 (pointer Element) empty (reinterpret_cast (pointer Element) (+ shared kEmptyOffset)))
-    (do @31 (call stage_input shared x_group (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w false))
+    (do @31 (call stage_input shared x_group (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
     (do @33 (call stage_weights (reinterpret_cast (pointer Element) (+ shared kWeightOffset)) weight_group first_in_group))
     (for @35 (pragma "unroll 1") (declare @35 int channel (. threadIdx x)) (< channel kTileChannels) (+= channel kThreads)
       (do @36 (= (at empty channel) (call narrow (call epilogue 0 (? P::has_bias (call widen (at bias (+ first_out channel))) 0))))))
     (do @38 (call async_copy_wait_all))
     (if @39 kActivatesInput
       (then
-        (do @40 (call stage_input shared x_group (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w true))))
-    (do @43 (call __syncthreads)
+        (do @40 (call activate_tile shared (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))))
+    (do @42 (call __syncthreads)
       (trail "the tile is staged"))
-    (blank @43)
-    (declare @45 (const int) warp (/ (. threadIdx x) 32))
-    (declare @46 (const int) lane (% (. threadIdx x) 32))
-    (declare @47 (pointer Element) exchange (+ (reinterpret_cast (pointer Element) (+ shared kExchangeOffset)) (* warp kExchanged)))
-    (declare @48 (pointer Element) exchange_lane (+ exchange (+ (* (/ lane 4) kPixelPitch) (* (% lane 4) 2))))
-    (declare @49 (pointer (const "unsigned int")) weight_lane (+ (reinterpret_cast (pointer (const "unsigned int")) (+ shared kWeightOffset)) (* lane 2)))
-    (if @50 kHasEmptyPhases
+    (blank @42)
+    (declare @44 (const int) warp (/ (. threadIdx x) 32))
+    (declare @45 (const int) lane (% (. threadIdx x) 32))
+    (declare @46 (pointer Element) exchange (+ (reinterpret_cast (pointer Element) (+ shared kExchangeOffset)) (* warp kExchanged)))
+    (declare @47 (pointer Element) exchange_lane (+ exchange (+ (* (/ lane 4) kPixelPitch) (* (% lane 4) 2))))
+    (declare @48 (pointer (const "unsigned int")) weight_lane (+ (reinterpret_cast (pointer (const "unsigned int")) (+ shared kWeightOffset)) (* lane 2)))
+    (if @49 kHasEmptyPhases
       (then
-        (do @51 (call write_empty exchange empty lane))))
-    (blank @50)
-    (for @55 (pragma "unroll 1") (declare @55 int item warp) (< item (* P::tile_rows P::column_tiles)) (+= item P::warps)
-      (declare @56 (const int) row (/ item P::column_tiles))
-      (declare @57 (const int) column (* (% item P::column_tiles) kInstructionM))
-      (declare @58 (const int) first_column (* (+ (* tile_x kTileColumns) column) P::stride_w))
-      (declare @59 (const int) columns (- out_w first_column))
-      (declare @60 (pointer (const "unsigned char")) x_lane (+ shared (* 16 (+ (+ (* row kStagedColumns) column) (% lane 16)))))
-      (for @62 (pragma "unroll 1") (declare @62 int i 0) (< i P::stride_h) (++ i)
-        (comment @63 "The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.")
-        (declare @64 (const int) y_row (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i)))
-        (if @65 (&& (> columns 0) (< y_row out_h))
+        (do @50 (call write_empty exchange empty lane))))
+    (blank @49)
+    (for @54 (pragma "unroll 1") (declare @54 int item warp) (< item (* P::tile_rows P::column_tiles)) (+= item P::warps)
+      (declare @55 (const int) row (/ item P::column_tiles))
+      (declare @56 (const int) column (* (% item P::column_tiles) kInstructionM))
+      (declare @57 (const int) first_column (* (+ (* tile_x kTileColumns) column) P::stride_w))
+      (declare @58 (const int) columns (- out_w first_column))
+      (declare @59 (pointer (const "unsigned char")) x_lane (+ shared (* 16 (+ (+ (* row kStagedColumns) column) (% lane 16)))))
+      (for @61 (pragma "unroll 1") (declare @61 int i 0) (< i P::stride_h) (++ i)
+        (comment @62 "The phases of kernel rows 0, 1, ..., which later ones repeat; then those without taps.")
+        (declare @63 (const int) y_row (+ (* (+ (* tile_y P::tile_rows) row) P::stride_h) (call row_phase i)))
+        (if @64 (&& (> columns 0) (< y_row out_h))
           (then
-            (declare @66 (pointer Element) to (+ y_image (* (+ (* (static_cast Offset y_row) out_w) first_column) P::y_channels)))
-            (if @67 (< i kTapRows)
+            (declare @65 (pointer Element) to (+ y_image (* (+ (* (static_cast Offset y_row) out_w) first_column) P::y_channels)))
+            (if @66 (< i kTapRows)
               (then
-                (for @69 (pragma "unroll 1") (declare @69 int part 0) (< part kBlocks) (++ part)
-                  (declare @70 (const int) product (* part P::products))
-                  (declare @71 (const int) unit (? kWholeGroups (* (/ (* product kInstructionN) kGroupOut) kUnits) 0))
-                  (declare @72 Accumulators acc (init))
-                  (for @74 (pragma "unroll 1") (declare @74 int kh i) (< kh P::kernel_h) (+= kh kTapStep)
-                    (declare @75 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
-                    (do @76 (call multiply_row acc (+ x_lane (* 16 (+ (* (- offset_h kLeastOffsetH) kStagedColumns) (* unit kUnitPixels)))) (+ weight_lane (+ (* (* kh kSteps) kStepWords) (* product 64))) lane)))
-                  (do @79 (call write_exchanged acc (+ exchange_lane (* product kInstructionN)) (+ bias (+ (+ first_out (* product kInstructionN)) (* (% lane 4) 2))))))
-                (do @82 (call __syncwarp)
+                (for @68 (pragma "unroll 1") (declare @68 int part 0) (< part kBlocks) (++ part)
+                  (declare @69 (const int) product (* part P::products))
+                  (declare @70 (const int) unit (? kWholeGroups (* (/ (* product kInstructionN) kGroupOut) kUnits) 0))
+                  (declare @71 Accumulators acc (init))
+                  (for @73 (pragma "unroll 1") (declare @73 int kh i) (< kh P::kernel_h) (+= kh kTapStep)
+                    (declare @74 (const int) offset_h (call offset_of_tap kh P::stride_h P::padding_h P::dilation_h))
+                    (do @75 (call multiply_row acc (+ x_lane (* 16 (+ (* (- offset_h kLeastOffsetH) kStagedColumns) (* unit kUnitPixels)))) (+ weight_lane (+ (* (* kh kSteps) kStepWords) (* product 64))) lane)))
+                  (do @78 (call write_exchanged acc (+ exchange_lane (* product kInstructionN)) (+ bias (+ (+ first_out (* product kInstructionN)) (* (% lane 4) 2))))))
+                (do @81 (call __syncwarp)
                   (trail "all lanes have written"))
-                (do @83 (call store_row exchange to columns lane))
-                (do @84 (call __syncwarp)
+                (do @82 (call store_row exchange to columns lane))
+                (do @83 (call __syncwarp)
                   (trail "all lanes have read what is written next")))
               (else
-                (do @86 (call store_empty_row empty to columns lane))))))))))
+                (do @85 (call store_empty_row empty to columns lane))))))))))

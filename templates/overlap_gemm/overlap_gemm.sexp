@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "ae5793bf2e92f9ae951810ec5bef734730d28601ccf94511a17d4736f675754c")
+  (digest "0956d6b9b5edc1162f6519a0a5e25e5c5977ffd42273c2ac68e39aef01077054")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -12,6 +12,8 @@
   (parameter int dilation_w 1)
   (parameter int in_channels 2048)
   (parameter int out_channels 256)
+  (parameter int x_channels 2048)
+  (parameter int y_channels 256)
   (parameter bool has_bias false)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -805,7 +807,7 @@
                 (then
                   (for @32 (pragma "unroll") (declare @32 int v 0) (< v kTogether) (++ v)
                     (do @33 (= (at values v) (call epilogue (at values v) (? P::has_bias (at biases v) 0)))))))
-              (do @36 (call store_together (+ (+ y (* (+ (* (+ (* (static_cast "long long" out_image) out_h) out_row) out_w) out_column) P::out_channels)) out_channel) values))))))))
+              (do @36 (call store_together (+ (+ y (* (+ (* (+ (* (static_cast "long long" out_image) out_h) out_row) out_w) out_column) P::y_channels)) out_channel) values))))))))
   (function @193 device void store_rows
     (comment "The same where a vector has elements of several pixels; a tile has all channels.")
     (attributes "__forceinline__")
@@ -869,7 +871,7 @@
               (do @24 (= (at (at exists v) t) (&& (call has_row row tap_h) (call has_column column tap_w))))
               (do @25 (= (at (at places v) t) (? (at (at exists v) t) (call place_of pixel (call column_of 0 tap)) 0)))))
           (declare @28 (const int) plane (* out_h out_w))
-          (declare @29 (pointer Element) to (+ y (+ (* (+ (* (static_cast "long long" out_image) P::out_channels) (. tile channel)) plane) (+ (* (. tile out_row) out_w) (static_cast int first)))))
+          (declare @29 (pointer Element) to (+ y (+ (* (+ (* (static_cast "long long" out_image) P::y_channels) (. tile channel)) plane) (+ (* (. tile out_row) out_w) (static_cast int first)))))
           (for @32 (pragma "unroll 2") (declare @32 int channel 0) (< channel P::block_c) (++ channel)
             (if @33 (|| (== (% P::out_channels P::block_c) 0) (< (+ (. tile channel) channel) P::out_channels))
               (then

@@ -1,5 +1,5 @@
 (program phase_gemm
-  (digest "651c8cbb6f96f55a155cbb43532c9d1a9bf1d508abb466d034467044548c5284")
+  (digest "5453c26a90ec44b6872683a9b65f51337e742e4f4392b75c70c084f2dcd2e854")
   (parameter int kernel_h 9)
   (parameter int kernel_w 9)
   (parameter int stride_h 4)
@@ -12,6 +12,8 @@
   (parameter int dilation_w 1)
   (parameter int in_channels 56)
   (parameter int out_channels 1)
+  (parameter int x_channels 56)
+  (parameter int y_channels 1)
   (parameter bool has_bias true)
   (parameter bool channels_last true)
   (parameter bool weight_channels_last false)
@@ -745,7 +747,7 @@
         (if @13 (&& (< in_row in_h) (< in_column in_w))
           (then
             (for @15 (pragma "unroll 1") (declare @15 int ci 0) (< ci P::in_channels) (++ ci)
-              (declare @16 (const "long long") from (? P::channels_last (+ (* (+ (* (+ (* (static_cast "long long" image) in_h) in_row) in_w) in_column) P::in_channels) ci) (+ (* (+ (* (+ (* (static_cast "long long" image) P::in_channels) ci) in_h) in_row) in_w) in_column)))
+              (declare @16 (const "long long") from (? P::channels_last (+ (* (+ (* (+ (* (static_cast "long long" image) in_h) in_row) in_w) in_column) P::x_channels) ci) (+ (* (+ (* (+ (* (static_cast "long long" image) P::x_channels) ci) in_h) in_row) in_w) in_column)))
               (declare @20 (const "long long") of_tap (call weight_offset (static_cast WeightIndex ci) channel (+ (* kh P::kernel_w) kw) P::out_channels kTaps))
               (do @22 (= sum (call fmaf (call widen (at x from)) (call widen (at weight of_tap)) sum))))))))
     (return @27 sum))

@@ -1,5 +1,5 @@
 (program roll_gemm
-  (digest "2e035d62523d0d4a290ec513d4c9f6413c8068944d7fd4562cc89b2ad75d1ab0")
+  (digest "6a4efda2b3202b26bc2299da03b445c755e6ca01b4598f49103d6a516bfd876d")
   (parameter int kernel_h 3)
   (parameter int kernel_w 7)
   (parameter int stride_h 1)
@@ -12,6 +12,8 @@
   (parameter int dilation_w 1)
   (parameter int in_channels 32)
   (parameter int out_channels 32)
+  (parameter int x_channels 32)
+  (parameter int y_channels 32)
   (parameter bool has_bias false)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -671,7 +673,7 @@
       (if @18 (|| (! kMayBeEmpty) (> count 0))
         (then
           (declare @19 (const "long long") plane (* (static_cast "long long" in_h) in_w))
-          (do @20 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ (+ x (* image (* P::in_channels plane))) (* channel plane)) (- first (call image_column tile image))) (* count kBytes) full))))))
+          (do @20 (call bulk_load (+ (+ to (* channel kChannelPitch)) first) (+ (+ (+ x (* image (* P::x_channels plane))) (* channel plane)) (- first (call image_column tile image))) (* count kBytes) full))))))
   (function @76 device void copy_pixels
     (comment "The same with channels last, where an image's pixels of a row are one copy: every fourth image is a warp's share. `x`")
     (comment "is the tile's first image, at the row.")
@@ -1056,7 +1058,7 @@
                 (for @13 (pragma "unroll") (declare @13 int v 0) (< v P::store) (++ v)
                   (declare @14 (const int) i (+ first v))
                   (do @15 (= (at values v) (call epilogue (at (at acc (/ position 2)) (+ (+ (* (/ i 2) 4) (* (% position 2) 2)) (% i 2))) (? P::has_bias (at biases i) 0)))))
-                (do @17 (call store_together (+ (+ to (* position P::out_channels)) channel) values)))))))))
+                (do @17 (call store_together (+ (+ to (* position P::y_channels)) channel) values)))))))))
   (function @61 device void put_row
     (comment "Staged epilogue: writes a thread's outputs of the complete row to shared memory. `to` is its first position of its first channel{with co: , `co`}.")
     (attributes "__forceinline__")
@@ -1154,7 +1156,7 @@
         (for @41 plain (declare @41 int index first_tile) (< index tiles) (+= index next_tile)
           (declare @42 (const Tile) tile (call tile_at index segments image_strips))
           (declare @43 (const "long long") in_plane (* (static_cast "long long" in_h) in_w))
-          (declare @44 (pointer (const Element)) image (+ x (* (. tile image) (* P::in_channels in_plane))))
+          (declare @44 (pointer (const Element)) image (+ x (* (. tile image) (* P::x_channels in_plane))))
           (declare @45 (const int) last (call min in_h (call last_input_row tile out_h)))
           (declare @46 int unpadded (? (|| (! P::channels_last) (call has_padding tile batch in_w)) P::stages 0))
           (for @47 plain (declare @47 int iy (call first_input_row tile)) (< iy last) (++ iy)
@@ -1205,7 +1207,7 @@
           (declare @95 (const int) ox (? P::flat (% (+ (. tile column) stored) kImagePitch) (+ (. tile column) stored)))
           (declare @96 (const int) left (? (< image batch) (- out_w ox) 0))
           (declare @97 (const int) channels_left (? (> left 0) (- (call min P::block_n (- P::out_channels (* n_tile P::block_n))) (/ member kRowStores)) 0))
-          (declare @99 (pointer Element) to (? P::channels_last (+ (+ y (* (+ (* (* (static_cast "long long" image) out_h) out_w) ox) P::out_channels)) stored_channel) (+ (+ y (* (* (+ (* (static_cast "long long" image) P::out_channels) stored_channel) out_h) out_w)) ox)))
+          (declare @99 (pointer Element) to (? P::channels_last (+ (+ y (* (+ (* (* (static_cast "long long" image) out_h) out_w) ox) P::y_channels)) stored_channel) (+ (+ y (* (* (+ (* (static_cast "long long" image) P::y_channels) stored_channel) out_h) out_w)) ox)))
           (declare @102 (const int) last (call last_input_row tile out_h))
           (for @103 plain (declare @103 int iy (call first_input_row tile)) (< iy last) (++ iy)
             (if @104 (< iy in_h)
@@ -1225,7 +1227,7 @@
             (declare @121 (const int) oy (- iy P::padding_h))
             (if @122 (>= oy (. tile row))
               (then
-                (declare @123 (pointer Element) row (+ to (* (* (static_cast "long long" oy) out_w) (? P::channels_last P::out_channels 1))))
+                (declare @123 (pointer Element) row (+ to (* (* (static_cast "long long" oy) out_w) (? P::channels_last P::y_channels 1))))
                 (if @124 P::channels_last
                   (then
                     (do @125 (call store_pixels acc row bias co left)))

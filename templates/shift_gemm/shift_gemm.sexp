@@ -1,5 +1,5 @@
 (program shift_gemm
-  (digest "4b89699881146e59428e782079cae714133df6d90c45dad902bc6aea2d739ab9")
+  (digest "51d4dffd3c227b17531dc0e30fd10c0f132209403706a1fee0eedeb203ab3936")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -27,6 +27,7 @@
   (type_parameter Sum float)
   (parameter int type 2)
   (parameter int fuse_count 0)
+  (parameter int fuse_input_count 0)
   (parameter int tile_n 1)
   (parameter int tile_h 8)
   (parameter int tile_w 16)
@@ -1035,6 +1036,38 @@
     (return @4 (init (call place_in_vector x (+ (* (+ (+ (* plane in_h) (. tile m_y)) row) in_w) first_column)) (+ (+ first_column column) kLoadStart) (|| (< first_column 0) (> (+ first_column kStagedColumns) in_w)))))
   (file "shift_gemm.cu")
   (section @35 "Products")
+  (file "device/input_activation.h")
+  (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
+  (function @15 device Element activate_input
+    (comment "An element of x, activated and rounded to its type, as an operator before the layer would write it.")
+    (attributes "__forceinline__")
+    (argument Element value)
+    (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
+  (function @20 device "unsigned int" activate_word
+    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (if_constexpr @1 (== (sizeof Element) 4)
+      (then
+        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
+      (else
+        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
+        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
+        (return @6 (| low (<< high 16))))))
+  (function @31 device uint4 activate_words
+    (comment "The same of a vector.")
+    (attributes "__forceinline__")
+    (argument uint4 words)
+    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
+  (function @36 device Element input_of
+    (comment "An element or a word as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (function @39 device "unsigned int" input_word
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "forward_gemm/taps.h")
   (function @9 constexpr bool is_used
     (comment "Whether some tap reads the staged rows of this offset, and how many offsets before it some tap reads.")
@@ -1091,32 +1124,32 @@
     (argument int bytes)
     (return @1 (+ descriptor (/ bytes 16))))
   (file "fragments.h")
-  (constant @12 bool kSharesFragments (== P::input_stride_w 1))
-  (constant @13 int kMostHeldFragments (? (> (* kMTiles P::block_n) 192) 2 4))
-  (constant @14 int kMostHeldTaps (call ceil_div kMostHeldFragments kMTiles))
-  (constant @15 int kHeldTaps (? (|| kSharesFragments (< P::kernel_w kMostHeldTaps)) P::kernel_w kMostHeldTaps))
-  (constant @16 int kTapParts (call ceil_div P::kernel_w kHeldTaps) (trail "of a kernel row"))
-  (constant @18 int kHeldFragments (? kSharesFragments (- kLoadedColumns 1) (* kMTiles kHeldTaps)))
-  (constant @19 int kTileFragments (? kSharesFragments 2 kHeldTaps) (trail "from an M tile's to the next one's"))
-  (alias @22 Fragments (array (array "unsigned int" 4) kHeldFragments)
+  (constant @13 bool kSharesFragments (== P::input_stride_w 1))
+  (constant @14 int kMostHeldFragments (? (> (* kMTiles P::block_n) 192) 2 4))
+  (constant @15 int kMostHeldTaps (call ceil_div kMostHeldFragments kMTiles))
+  (constant @16 int kHeldTaps (? (|| kSharesFragments (< P::kernel_w kMostHeldTaps)) P::kernel_w kMostHeldTaps))
+  (constant @17 int kTapParts (call ceil_div P::kernel_w kHeldTaps) (trail "of a kernel row"))
+  (constant @19 int kHeldFragments (? kSharesFragments (- kLoadedColumns 1) (* kMTiles kHeldTaps)))
+  (constant @20 int kTileFragments (? kSharesFragments 2 kHeldTaps) (trail "from an M tile's to the next one's"))
+  (alias @23 Fragments (array (array "unsigned int" 4) kHeldFragments)
     (comment "The A operands of products."))
-  (constant @26 int kBatches (* kUsedRows kTapParts))
-  (constant @27 int kFragmentSets (? (> kBatches 1) kBatches 2))
-  (static_assert @28 (|| (> kBatches 1) (== (% kKSteps kFragmentSets) 0)) "each k-block begins with the same fragments")
-  (function @31 constexpr int fragment_of_tap
+  (constant @27 int kBatches (* kUsedRows kTapParts))
+  (constant @28 int kFragmentSets (? (> kBatches 1) kBatches 2))
+  (static_assert @29 (|| (> kBatches 1) (== (% kKSteps kFragmentSets) 0)) "each k-block begins with the same fragments")
+  (function @32 constexpr int fragment_of_tap
     (comment "The fragment that a tap's products read, in the first M tile.")
     (argument int kw)
     (return @1 (? kSharesFragments (call column_of_tap kw) (% kw kHeldTaps))))
-  (function @35 constexpr bool has_fragment
+  (function @36 constexpr bool has_fragment
     (comment "Whether a part of the taps has a fragment, and the loaded column of its first position.")
     (argument int part)
     (argument int fragment)
     (return @1 (|| kSharesFragments (< (+ (* part kHeldTaps) (% fragment kHeldTaps)) P::kernel_w))))
-  (function @38 constexpr int column_of_fragment
+  (function @39 constexpr int column_of_fragment
     (argument int part)
     (argument int fragment)
     (return @1 (? kSharesFragments fragment (+ (call column_of_tap (+ (* part kHeldTaps) (% fragment kHeldTaps))) (* (/ fragment kHeldTaps) (* 2 P::input_stride_w))))))
-  (function @45 constexpr bool is_read
+  (function @46 constexpr bool is_read
     (comment "Whether some fragment of a part of the taps has words of this column; and of one of those that are loaded together")
     (comment "from it on.")
     (argument int part)
@@ -1126,14 +1159,14 @@
       (declare @3 (const int) first (call column_of_fragment part i))
       (do @4 (= read (|| read (&& (call has_fragment part i) (|| (== column first) (== column (+ first P::input_stride_w))))))))
     (return @6 read))
-  (function @53 constexpr bool is_loaded
+  (function @54 constexpr bool is_loaded
     (argument int part)
     (argument int column)
     (declare @1 bool loaded false)
     (for @2 plain (declare @2 int i 0) (< i kLoadVector) (++ i)
       (do @3 (= loaded (|| loaded (call is_read part (+ column i))))))
     (return @5 loaded))
-  (function @62 constexpr int first_loaded
+  (function @63 constexpr int first_loaded
     (comment "The loaded columns of a part of the taps lie between these two, which are whole vectors.")
     (argument int part)
     (declare @1 int first kLoadedColumns)
@@ -1141,22 +1174,22 @@
       (declare @3 (const int) column (call column_of_fragment part i))
       (do @4 (= first (? (&& (call has_fragment part i) (< column first)) column first))))
     (return @6 (* (/ first kLoadVector) kLoadVector)))
-  (function @70 constexpr int end_loaded
+  (function @71 constexpr int end_loaded
     (argument int part)
     (declare @1 int end 0)
     (for @2 plain (declare @2 int i 0) (< i kHeldFragments) (++ i)
       (declare @3 (const int) column_end (+ (+ (call column_of_fragment part i) P::input_stride_w) 1))
       (do @4 (= end (? (&& (call has_fragment part i) (> column_end end)) column_end end))))
     (return @6 (* (call ceil_div end kLoadVector) kLoadVector)))
-  (function @80 constexpr int loads_of_row
+  (function @81 constexpr int loads_of_row
     (comment "Loads of a thread for a staged row, of each half of a product's K.")
     (declare @1 int loads 0)
     (for @2 plain (declare @2 int part 0) (< part kTapParts) (++ part)
       (for @3 plain (declare @3 int column 0) (< column kLoadedColumns) (+= column kLoadVector)
         (do @4 (+= loads (? (|| kSharesFragments (call is_loaded part column)) 1 0)))))
     (return @7 loads))
-  (constant @89 int kLoads (call loads_of_row))
-  (function @92 constexpr bool is_operand
+  (constant @90 int kLoads (call loads_of_row))
+  (function @93 constexpr bool is_operand
     (comment "Whether some tap reads the fragment of this loaded column.")
     (argument int column)
     (declare @1 bool used false)
@@ -1164,7 +1197,7 @@
       (for @3 plain (declare @3 int tile 0) (< tile kMTiles) (++ tile)
         (do @4 (= used (|| used (== column (+ (* 2 tile) (call fragment_of_tap kw))))))))
     (return @7 used))
-  (function @103 device void interleave
+  (function @104 device void interleave
     (comment "Two words, of two positions, of two channels' elements: those of `low` and those of `high`.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned int") words)
@@ -1172,8 +1205,14 @@
     (argument "unsigned int" high)
     (do @1 (= (at words 0) (| (& low 0xffffu) (<< high 16))))
     (do @2 (= (at words 1) (| (>> low 16) (& high 0xffff0000u)))))
-  (constant @109 bool kKeptByStores (&& (&& (> kOwnKBlocks 1) (! P::channels_last)) (!= P::type kWgmmaTf32)))
-  (function @125 device void load_fragments
+  (constant @110 bool kKeptByStores (&& (&& (> kOwnKBlocks 1) (! P::channels_last)) (!= P::type kWgmmaTf32)))
+  (function @114 device "unsigned int" product_word
+    (comment "A staged word as products take it. An activation keeps zeros outside of the image, and comes before tf32 is rounded;")
+    (comment "words of two channels are activated once they are put together.")
+    (attributes "inline")
+    (argument "unsigned int" word)
+    (return @1 (call operand (? (== P::type kWgmmaTf32) (call input_word word) word))))
+  (function @132 device void load_fragments
     (comment "Loads the fragments of a thread's positions of one staged row, for one k-step. `row` is its first position of its")
     (comment "first channel.")
     (attributes "__forceinline__")
@@ -1194,77 +1233,81 @@
           (then
             (if @9 P::channels_last
               (then
-                (do @10 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (call staged_pixel i)) (* half (/ 4 kBytes)))))))))
+                (do @10 (= (at (at words half) i) (call product_word (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (call staged_pixel i)) (* half (/ 4 kBytes)))))))))
               (else
-                (if @11 (&& (== P::type kWgmmaTf32) (== kLoadVector 4))
+                (if @12 (&& (== P::type kWgmmaTf32) (== kLoadVector 4))
                   (then
-                    (declare @12 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
-                    (do @13 (= (at (at words half) i) (call operand (. v x))))
-                    (do @14 (= (at (at words half) (+ i 1)) (call operand (. v y))))
-                    (do @15 (= (at (at words half) (+ i 2)) (call operand (. v z))))
-                    (do @16 (= (at (at words half) (+ i 3)) (call operand (. v w)))))
+                    (declare @13 (const uint4) v (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
+                    (do @14 (= (at (at words half) i) (call product_word (. v x))))
+                    (do @15 (= (at (at words half) (+ i 1)) (call product_word (. v y))))
+                    (do @16 (= (at (at words half) (+ i 2)) (call product_word (. v z))))
+                    (do @17 (= (at (at words half) (+ i 3)) (call product_word (. v w)))))
                   (else
-                    (if @17 (== kLoadVector 1)
+                    (if @18 (== kLoadVector 1)
                       (then
-                        (do @18 (= (at (at words half) i) (call operand (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 4) kChannelPitch)) i)))))))
+                        (do @19 (= (at (at words half) i) (call product_word (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 4) kChannelPitch)) i)))))))
                       (else
-                        (if @19 (== P::type kWgmmaTf32)
+                        (if @20 (== P::type kWgmmaTf32)
                           (then
-                            (declare @20 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
-                            (do @21 (= (at (at words half) i) (call operand (. v x))))
-                            (do @22 (= (at (at words half) (+ i 1)) (call operand (. v y)))))
+                            (declare @21 (const uint2) v (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 4) kChannelPitch)) i))))
+                            (do @22 (= (at (at words half) i) (call product_word (. v x))))
+                            (do @23 (= (at (at words half) (+ i 1)) (call product_word (. v y)))))
                           (else
-                            (if @23 (== kLoadVector 2)
+                            (if @24 (== kLoadVector 2)
                               (then
-                                (comment @24 "Two channels, position by position.")
-                                (declare @25 (const "unsigned int") low (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 8) kChannelPitch)) i))))
-                                (declare @26 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
-                                (do @27 (= (at (at words half) i) (| (& low 0xffffu) (<< high 16))))
-                                (do @28 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 0xffff0000u)))))
+                                (comment @25 "Two channels, position by position.")
+                                (declare @26 (const "unsigned int") low (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (* half 8) kChannelPitch)) i))))
+                                (declare @27 (const "unsigned int") high (* (reinterpret_cast (pointer (const "unsigned int")) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
+                                (do @28 (= (at (at words half) i) (| (& low 0xffffu) (<< high 16))))
+                                (do @29 (= (at (at words half) (+ i 1)) (| (>> low 16) (& high 0xffff0000u)))))
                               (else
-                                (if @29 (== kLoadVector 4)
+                                (if @30 (== kLoadVector 4)
                                   (then
-                                    (declare @30 (const uint2) low (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 8) kChannelPitch)) i))))
-                                    (declare @31 (const uint2) high (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
-                                    (do @32 (call interleave (+ (at words half) i) (. low x) (. high x)))
-                                    (do @33 (call interleave (+ (+ (at words half) i) 2) (. low y) (. high y))))
+                                    (declare @31 (const uint2) low (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (* half 8) kChannelPitch)) i))))
+                                    (declare @32 (const uint2) high (* (reinterpret_cast (pointer (const uint2)) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
+                                    (do @33 (call interleave (+ (at words half) i) (. low x) (. high x)))
+                                    (do @34 (call interleave (+ (+ (at words half) i) 2) (. low y) (. high y))))
                                   (else
-                                    (declare @35 (const uint4) low (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 8) kChannelPitch)) i))))
-                                    (declare @36 (const uint4) high (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
-                                    (do @37 (call interleave (+ (at words half) i) (. low x) (. high x)))
-                                    (do @38 (call interleave (+ (+ (at words half) i) 2) (. low y) (. high y)))
-                                    (do @39 (call interleave (+ (+ (at words half) i) 4) (. low z) (. high z)))
-                                    (do @40 (call interleave (+ (+ (at words half) i) 6) (. low w) (. high w)))))))))))))))))))
-    (if @45 (&& kSkewed (. place at_edge))
+                                    (declare @36 (const uint4) low (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (* half 8) kChannelPitch)) i))))
+                                    (declare @37 (const uint4) high (* (reinterpret_cast (pointer (const uint4)) (+ (+ row (* (+ (* half 8) 1) kChannelPitch)) i))))
+                                    (do @38 (call interleave (+ (at words half) i) (. low x) (. high x)))
+                                    (do @39 (call interleave (+ (+ (at words half) i) 2) (. low y) (. high y)))
+                                    (do @40 (call interleave (+ (+ (at words half) i) 4) (. low z) (. high z)))
+                                    (do @41 (call interleave (+ (+ (at words half) i) 6) (. low w) (. high w)))))))))))))))
+            (if @43 (&& kActivatesInput (!= P::type kWgmmaTf32))
+              (then
+                (for @45 (pragma "unroll") (declare @45 int k 0) (< k kLoadVector) (++ k)
+                  (do @46 (= (at (at words half) (+ i k)) (call activate_word (at (at words half) (+ i k))))))))))))
+    (if @52 (&& kSkewed (. place at_edge))
       (then
-        (for @47 (pragma "unroll") (declare @47 int i (call first_loaded part)) (< i (call end_loaded part)) (++ i)
-          (if @48 (>= (static_cast "unsigned int" (+ (. place column) i)) (static_cast "unsigned int" in_w))
+        (for @54 (pragma "unroll") (declare @54 int i (call first_loaded part)) (< i (call end_loaded part)) (++ i)
+          (if @55 (>= (static_cast "unsigned int" (+ (. place column) i)) (static_cast "unsigned int" in_w))
             (then
-              (do @49 (= (at (at words 0) i) 0))
-              (do @50 (= (at (at words 1) i) 0)))))))
-    (for @55 (pragma "unroll") (declare @55 int i (call first_loaded part)) (< i (call end_loaded part)) (++ i)
-      (if @56 (|| kSharesFragments (call is_read part i))
+              (do @56 (= (at (at words 0) i) 0))
+              (do @57 (= (at (at words 1) i) 0)))))))
+    (for @62 (pragma "unroll") (declare @62 int i (call first_loaded part)) (< i (call end_loaded part)) (++ i)
+      (if @63 (|| kSharesFragments (call is_read part i))
         (then
-          (do @57 (call wgmma_pin_operand (at (at words 0) i)))
-          (do @58 (call wgmma_pin_operand (at (at words 1) i))))))
-    (for @62 (pragma "unroll") (declare @62 int i 0) (< i kHeldFragments) (++ i)
-      (if @63 (|| kSharesFragments (call has_fragment part i))
+          (do @64 (call wgmma_pin_operand (at (at words 0) i)))
+          (do @65 (call wgmma_pin_operand (at (at words 1) i))))))
+    (for @69 (pragma "unroll") (declare @69 int i 0) (< i kHeldFragments) (++ i)
+      (if @70 (|| kSharesFragments (call has_fragment part i))
         (then
-          (for @65 (pragma "unroll") (declare @65 int j 0) (< j 4) (++ j)
-            (declare @66 (const "unsigned int") word (at (at words (/ j 2)) (+ (call column_of_fragment part i) (* (% j 2) P::input_stride_w))))
-            (if @67 (== kOwnKBlocks 1)
+          (for @72 (pragma "unroll") (declare @72 int j 0) (< j 4) (++ j)
+            (declare @73 (const "unsigned int") word (at (at words (/ j 2)) (+ (call column_of_fragment part i) (* (% j 2) P::input_stride_w))))
+            (if @74 (== kOwnKBlocks 1)
               (then
-                (do @68 (= (at (at fragments i) j) word)))
+                (do @75 (= (at (at fragments i) j) word)))
               (else
-                (if @69 kKeptByStores
+                (if @76 kKeptByStores
                   (then
-                    (do @70 (= (at (at fragments i) j) (| word (? (&& last (== (% j 2) 1)) zero 0)))))
+                    (do @77 (= (at (at fragments i) j) (| word (? (&& last (== (% j 2) 1)) zero 0)))))
                   (else
-                    (do @72 (= (at (at fragments i) j) (| word (? reads_before (& (at (at before i) j) zero) (? (== (% j 2) 1) zero 0)))))))))
-            (if @74 (&& (&& (> kOwnKBlocks 1) (|| (! kSharesFragments) (call is_operand i))) (|| (! kKeptByStores) (&& last (== (% j 2) 1))))
+                    (do @79 (= (at (at fragments i) j) (| word (? reads_before (& (at (at before i) j) zero) (? (== (% j 2) 1) zero 0)))))))))
+            (if @81 (&& (&& (> kOwnKBlocks 1) (|| (! kSharesFragments) (call is_operand i))) (|| (! kKeptByStores) (&& last (== (% j 2) 1))))
               (then
-                (do @75 (call wgmma_pin_operand (at (at fragments i) j))))))))))
-  (function @208 device void keep_fragments
+                (do @82 (call wgmma_pin_operand (at (at fragments i) j))))))))))
+  (function @222 device void keep_fragments
     (comment "After a k-block's first wait, for the products of the k-block before: reads the fragments of these products.")
     (attributes "__forceinline__")
     (argument (reference (const Fragments)) fragments)
