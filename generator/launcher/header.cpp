@@ -70,8 +70,10 @@ std::string arrays_text(const Layer& layer, Direction direction) {
       }
       const bool is_weight = role == Role::kWeight || role == Role::kGradWeight;
       const bool channels_last = is_weight && layer.weight_layout == WeightLayout::kChannelsLast;
-      texts.push_back(fmt::format("{} ({}{})", name_of(role), fmt::join(extents, ", "),
-                                  channels_last ? "; output channels last" : ""));
+      const Size all = tensor_channels(layer, role);
+      texts.push_back(fmt::format("{} ({}{}{})", name_of(role), fmt::join(extents, ", "),
+                                  channels_last ? "; output channels last" : "",
+                                  all ? fmt::format("; channels of a tensor of {}", *all) : ""));
     }
     return fmt::format("{}", fmt::join(texts, ", "));
   };

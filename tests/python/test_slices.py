@@ -194,23 +194,23 @@ def test_upcat_copies_nothing(monkeypatch):
     assert copied == []
 
 
-@pytest.mark.parametrize("wants", ("x", "weight", "bias", "skip"))
-def test_upcat_with_one_gradient(wants):
+@pytest.mark.parametrize("wanted", ("x", "weight", "bias", "skip"))
+def test_upcat_with_one_gradient(wanted):
     module, x, skip = _pair(2, False, False)
     named = {"x": x, "skip": skip, "weight": module.up.weight, "bias": module.up.bias}
     for name, tensor in named.items():
-        tensor.requires_grad_(name == wants)
+        tensor.requires_grad_(name == wanted)
     expected, theirs = _reference(module, x, skip)
     for name, tensor in zip(("x", "skip", "weight", "bias"), theirs):
-        tensor.requires_grad_(name == wants)
+        tensor.requires_grad_(name == wanted)
     expected, theirs = _reference(module, x, skip)
     joined = module(x, skip)
     grad = torch.randn_like(joined)
     joined.backward(grad)
     expected.backward(grad)
-    of = dict(zip(("x", "skip", "weight", "bias"), theirs))[wants]
-    torch.testing.assert_close(named[wants].grad, of.grad)
-    assert all(tensor.grad is None for name, tensor in named.items() if name != wants)
+    of = dict(zip(("x", "skip", "weight", "bias"), theirs))[wanted]
+    torch.testing.assert_close(named[wanted].grad, of.grad)
+    assert all(tensor.grad is None for name, tensor in named.items() if name != wanted)
 
 
 @pytest.mark.parametrize("skip_first", (False, True))

@@ -35,7 +35,8 @@ typedef struct ns_input {
 /* All extents of one call, in elements. x and its gradient are (batch, in_channels, in...), y and its gradient (batch,
  * out_channels, out...), with the axes that the layer has, and with the channels last where its layout is nhwc. weight
  * and its gradient are (in_channels, out_channels / groups, kernel...), or (in_channels, kernel..., out_channels /
- * groups) where its weight_layout is channels_last. All are contiguous. */
+ * groups) where its weight_layout is channels_last. All are contiguous, except x and y that
+ * are channels of larger tensors, and their gradients: their pointer is that of the first channel. */
 typedef struct ns_sizes {
   int64_t batch;
   int64_t in_channels, out_channels;
