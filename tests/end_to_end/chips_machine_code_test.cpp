@@ -67,6 +67,9 @@ std::set<std::string> expected_products(const Target& target, Compute compute) {
       return {"HMMA.1688.F32.TF32"};
     case Compute::kBf16:
       return {"HMMA.16816.F32.BF16", "HMMA.1688.F32.BF16"};
+    case Compute::kF32x3:  // of parts of f16, or of tf32
+      return is_turing ? std::set<std::string>{"HMMA.1688.F32"}
+                       : std::set<std::string>{"HMMA.16816.F32", "HMMA.1688.F32", "HMMA.1688.F32.TF32"};
     default:
       return is_turing ? std::set<std::string>{"HMMA.1688.F32"}
                        : std::set<std::string>{"HMMA.16816.F32", "HMMA.1688.F32"};
