@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   place.to = place.channel * (kRowPitch * 4) + thread % kRowUnits * P::copy_bytes;
   const long long own = first + thread % kRowUnits * (P::copy_bytes / 4);
   place.is_pixel = own < plane;
-  place.from = x + (image * P::in_channels + place.channel) * plane + own;
+  place.from = x + (image * P::x_channels + place.channel) * plane + own;
 #pragma unroll 1
   for (int stage = 0; stage < P::stages - 1; ++stage) {
     if (stage < kKBlocks) {
@@ -238,6 +238,9 @@ extern "C" __global__ void __launch_bounds__(kAdders)
         }
       }
     }
-    y[i] = epilogue(sum, P::has_bias ? bias[co] : 0);
+    const long long skipped = P::y_channels == P::out_channels
+                                  ? 0
+                                  : channel / P::out_channels * (P::y_channels - P::out_channels) * out_h * out_w;
+    y[i + skipped] = epilogue(sum, P::has_bias ? bias[co] : 0);
   }
 }

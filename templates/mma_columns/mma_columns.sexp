@@ -1,5 +1,5 @@
 (program mma_columns
-  (digest "514c56aa101672956dbebe3117f7172ffe1597343a4cfbfe6c5ce985cf166d47")
+  (digest "a1a11de45dfb2e22477cd9de361a886d383428905d3cfd0bb51d1f1d818ddcad")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -12,6 +12,8 @@
   (parameter int dilation_w 1)
   (parameter int in_channels 661)
   (parameter int out_channels 2)
+  (parameter int x_channels 661)
+  (parameter int y_channels 2)
   (parameter bool has_bias true)
   (parameter bool channels_last false)
   (parameter bool weight_channels_last false)
@@ -301,7 +303,7 @@
     (do @15 (= (. place to) (+ (* (. place channel) (* kRowPitch 4)) (* (% thread kRowUnits) P::copy_bytes))))
     (declare @16 (const "long long") own (+ first (* (% thread kRowUnits) (/ P::copy_bytes 4))))
     (do @17 (= (. place is_pixel) (< own plane)))
-    (do @18 (= (. place from) (+ (+ x (* (+ (* image P::in_channels) (. place channel)) plane)) own)))
+    (do @18 (= (. place from) (+ (+ x (* (+ (* image P::x_channels) (. place channel)) plane)) own)))
     (for @20 (pragma "unroll 1") (declare @20 int stage 0) (< stage (- P::stages 1)) (++ stage)
       (if @21 (< stage kKBlocks)
         (then
@@ -454,4 +456,5 @@
                 (if @22 (&& (<= kw end_w) (< ix in_w))
                   (then
                     (do @23 (+= sum (at from (+ (+ (* (+ (* kh P::kernel_w) kw) plane) (* (static_cast "long long" iy) in_w)) ix))))))))))
-        (do @28 (= (at y i) (call epilogue sum (? P::has_bias (at bias co) 0))))))))
+        (declare @28 (const "long long") skipped (? (== P::y_channels P::out_channels) 0 (* (* (* (/ channel P::out_channels) (- P::y_channels P::out_channels)) out_h) out_w)))
+        (do @31 (= (at y (+ i skipped)) (call epilogue sum (? P::has_bias (at bias co) 0))))))))

@@ -17,6 +17,8 @@ struct Parameters {
   static constexpr int dilation_w = 1;
   static constexpr int in_channels = 661;
   static constexpr int out_channels = 2;
+  static constexpr int x_channels = 661;  // of the tensor in which x lies, x's among them
+  static constexpr int y_channels = 2;
   static constexpr bool has_bias = true;
   static constexpr bool channels_last = false;         // x and y are NCHW
   static constexpr bool weight_channels_last = false;  // weights are (Cin, KH, KW, Cout)

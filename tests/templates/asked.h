@@ -34,6 +34,8 @@ inline constexpr std::array<std::string_view, 0> kNoConstants = {};
 /// plans.
 template <typename F, std::size_t scales>
 struct AskedPlanner : Planner<F, kNoConstants> {
+  static constexpr bool kTakesSlices = false;
+
   static Checks checks(const Layer& layer) { return {check_asked(layer, scales)}; }
   static Parameters parameters(const Problem& problem) {
     Parameters p = layer_parameters(problem.layer);

@@ -199,7 +199,6 @@ bool choose_thread(const Facts& f, Block& b) {
 }
 
 struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
-  static constexpr bool kTakesSlices = true;
   static constexpr bool kStreams = true;
   static constexpr FuseInput kFuseInput = FuseInput::kAny;
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();

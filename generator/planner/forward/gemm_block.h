@@ -119,7 +119,6 @@ template <typename Cost>
 /// A planner of such a template.
 template <const auto& kWanted>
 struct GemmPlanner : ExchangingPlanner<Facts, kWanted> {
-  static constexpr bool kTakesSlices = true;
   static Checks checks(const Layer& layer) { return {check_group_channels(layer)}; }
   static Parameters parameters(const Problem& problem) {
     return with_product_types(group_parameters(problem.layer), problem.layer);

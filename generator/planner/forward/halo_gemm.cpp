@@ -327,7 +327,6 @@ std::unexpected<Error> why_none(const Facts& f, const Least& least) {
 }
 
 struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
-  static constexpr bool kTakesSlices = true;
   static constexpr std::size_t kMostPlans = 8;
   static constexpr bool kTakesDepth = true;
   static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;

@@ -137,7 +137,6 @@ MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t rows) {
 }
 
 struct MmaPhases : Planner<Facts, kConstants> {
-  static constexpr bool kTakesSlices = true;
   static constexpr Features kNeeds = {Feature::kMmaF16, Feature::kMmaBf16, Feature::kMmaTf32, Feature::kTma};
   static constexpr auto& kComputes = kProductModes;
 

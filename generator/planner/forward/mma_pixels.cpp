@@ -232,7 +232,6 @@ bool choose_parts(const Facts& f, Block& b) {
 }
 
 struct MmaPixels : VolumePlanner<Facts, kConstants> {
-  static constexpr bool kTakesSlices = true;
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
   static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};

@@ -118,7 +118,6 @@ Result<void> check_units(std::string_view name, std::int64_t channels) {
 }
 
 struct MmaRows : output_rows::RowPlanner<Facts, kConstants> {
-  static constexpr bool kTakesSlices = true;
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16, Feature::kMmaBf16, Feature::kPackedConvert,
                                       Feature::kCpAsync};
   static constexpr auto& kComputes = kHalfModes;

@@ -255,7 +255,6 @@ template <const auto& kWanted, typename F>
 /// A planner of such a template.
 template <typename F, const auto& kWanted>
 struct WindowPlanner : VolumePlanner<F, kWanted> {
-  static constexpr bool kTakesSlices = true;
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};  // of f16
   static constexpr std::size_t kMostPlans = 10;
   static constexpr FuseInput kFuseInput = FuseInput::kKeepingZero;

@@ -251,7 +251,6 @@ MapRecipe plane_map(const Facts& f, const Block& b, std::int64_t run) {
 }
 
 struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
-  static constexpr bool kTakesSlices = true;
   static Checks checks(const Layer& layer) {
     const Axis rows = symmetric(layer.axes[kHeight]), columns = symmetric(layer.axes[kWidth]);
     const std::int64_t taps = tap_count(layer), weights = layer.in_channels * layer.out_channels * taps;

@@ -51,7 +51,6 @@ MapRecipe pixel_rows(const Facts& f, const Block& b, std::int64_t tile_pixels) {
 
 struct PatchGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static constexpr bool kTakesDepth = true;
-  static constexpr bool kTakesSlices = true;
 
   static Checks checks(const Layer& layer) {
     const std::int64_t taps = tap_count(layer);

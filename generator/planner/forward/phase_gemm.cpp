@@ -146,7 +146,6 @@ std::vector<Grid::Bound> bounds_of(const Facts& f, const Block& b) {
 }
 
 struct PhaseGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
-  static constexpr bool kTakesSlices = true;
   static Checks checks(const Layer& layer) {
     const Axis &rows = layer.axes[kHeight], &columns = layer.axes[kWidth];
     const std::int64_t phases = rows.stride * columns.stride, reach = ceil_div(rows.kernel, rows.stride);

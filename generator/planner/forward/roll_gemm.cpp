@@ -284,7 +284,6 @@ std::unexpected<Error> why_none(const Facts& f) {
 }
 
 struct RollGemm : ExchangingPlanner<Facts, kConstants> {
-  static constexpr bool kTakesSlices = true;
   static constexpr std::size_t kMostPlans = 8;
   static constexpr bool kNeedsOutputs = true;
 

@@ -118,7 +118,6 @@ Result<void> check_whole_vectors(std::string_view name, std::int64_t channels) {
 struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static constexpr Direction kDirection = Direction::kGradInput;
   static constexpr bool kTakesDepth = true;
-  static constexpr bool kTakesSlices = true;
 
   static Checks checks(const Layer& layer) {
     const std::int64_t stride =

@@ -374,7 +374,6 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};
   static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
   static constexpr bool kTakesDepth = true;
-  static constexpr bool kTakesSlices = true;
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {

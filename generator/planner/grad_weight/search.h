@@ -110,7 +110,6 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
 
   static constexpr auto& kMembers = kMembersOf;
   static constexpr Direction kDirection = Direction::kGradWeight;
-  static constexpr bool kTakesSlices = true;
   static constexpr Block kSmallest = {};
   static constexpr std::string_view kSmallestStages = "two stages of one row of products";
   static constexpr std::int64_t kInMultiple = 8;  // channels of block_in

@@ -132,7 +132,7 @@ struct Planner {
   static constexpr std::array<Compute, 0> kComputes = {};  // the layers' modes; none: all
   static constexpr bool kServesGradInput = false;          // Template::serves_grad_input
   static constexpr bool kTakesDepth = false;               // Template::takes_depth
-  static constexpr bool kTakesSlices = false;              // Template::takes_slices
+  static constexpr bool kTakesSlices = true;               // Template::takes_slices
   static constexpr bool kStreams = false;                  // Template::streams
   static constexpr FuseInput kFuseInput = FuseInput::kNone;
   static constexpr bool kIsRanked = true;        // Template::is_ranked

@@ -31,7 +31,6 @@ template <typename T, typename F, const auto& kWanted>
 struct GeneralPlanner : ScalarPlanner<F, kWanted> {
   static constexpr bool kIsRanked = false;
   static constexpr bool kTakesDepth = true;
-  static constexpr bool kTakesSlices = true;
 
   static double seconds(const F& f, const typename F::Block& b, Constants& c) {
     return scalar_seconds(f, T::chosen(f, b, c).grid);

@@ -112,7 +112,6 @@ struct ThinPlanner : ScalarPlanner<F, kWanted> {
 
   static constexpr Direction kDirection = kOf;
   static constexpr bool kTakesDepth = true;
-  static constexpr bool kTakesSlices = true;
   static constexpr bool kNeedsShape = true;
 
   static Checks checks(const Layer& layer) {
