@@ -188,8 +188,8 @@ TEST_F(LaunchedOnHost, WrongLaunches) {
   map.array = 0;
   map.element = 8;
   refused("call->kernels[0].arguments[0].map has element 8, swizzle 0 and fill 0; legal are 0 to 7");
-  array.kind = 4;
-  refused("call->arrays[0].kind is 4; legal are the CONVTGEN_HOST_ constants");
+  array.kind = 5;
+  refused("call->arrays[0].kind is 5; legal are the CONVTGEN_HOST_ constants");
 }
 
 TEST_F(LaunchedOnHost, AKernelWithoutBlocksIsLoadedAlone) {
