@@ -213,6 +213,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 extern "C" __global__ void __launch_bounds__(kAdders)
     add_columns(const float* __restrict__ products, const Element* __restrict__ bias, Element* __restrict__ y,
                 int batch, int height, int width) {
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
@@ -227,6 +229,7 @@ extern "C" __global__ void __launch_bounds__(kAdders)
     const int co = static_cast<int>(channel % P::out_channels);
     const float* from = products + channel * kTaps * plane;
     float sum = 0;
+    // Those of the output's phase, of taps (0 to {kLastRow}, 0 to {kLastColumn}).
     for (int kh = end_h % P::stride_h; kh < P::kernel_h; kh += P::stride_h) {
       const int iy = (end_h - kh) / P::stride_h;
       if (kh <= end_h && iy < in_h) {

@@ -32,6 +32,7 @@ constexpr const char* kOfEachTemplate[] = {
     "64 -> 64; kernel 3; padding 1; input 4x32x32; dtype bf16; layout nhwc",
     "64 -> 64; kernel 3; padding 1; input 4x32x32; dtype bf16",
     "64 -> 64; kernel 3; padding 1; input 4x32x32; compute f32x3; layout nhwc",
+    "64 -> 2; kernel 4; stride 2; padding 1; input 4x128x128; compute f32x3",
     "16 -> 1; kernel 9; stride 4; padding 4; output_padding 3; input 1x32x40; compute tf32",
     "16 -> 2; kernel 4; stride 2; padding 1; input 1x32x40; dtype f16",
     "16 -> 2; kernel 4; stride 2; padding 1; input 1x32x40; dtype bf16",

@@ -33,6 +33,14 @@ TemplateFacts facts_of_mma_columns() {
       .search = "few_outputs",
       .drawer = {.place = 9, .one_group = true, .few_out = true},
       .kinds = add_kinds,
+      .fit =
+          [](Layer& layer, int number) {
+            layer.layout = Layout::kNchw;
+            layer.compute = Compute::kF32x3;
+            layer.dtype = Dtype::kF32;
+            layer.in_channels = 64 + number % 40;
+            layer.out_channels = 1;
+          },
       .refused =
           {
               {.layer = "16 -> 1; kernel 3; compute f32x3; layout nhwc; input 1x8x8",

@@ -255,6 +255,7 @@ extern "C" __global__ void __launch_bounds__(kAdders)
     const int co = static_cast<int>(channel % 2);
     const float* from = products + channel * 172032;
     float sum = 0;
+    // Those of the output's phase, of taps (0 to 3, 0 to 3).
     for (int kh = end_h % 2; kh < 4; kh += 2) {
       const int iy = (end_h - kh) / 2;
       if (kh <= end_h && iy < 96) {
