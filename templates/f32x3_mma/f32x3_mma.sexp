@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "b8f6ce7daf52427b14cdd8bef0c6e3609e7ab813ee8f51db14baab18df7596c5")
+  (digest "bc5072bfb6bed8f0b799a8e7b9cbfea9fa75d94359cbaf021e55adf48f26eb9d")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

@@ -24,7 +24,7 @@ constexpr int kFragmentBytes = 512;                                        // of
 constexpr int kTapBytes = P::block_n / 8 * kFragmentBytes;                 // of a step
 constexpr int kKBlockWeightBytes = kKSteps * kTaps * kTapBytes;            // of a k-block
 constexpr int kWeightBytes = P::kernel_d * kKBlocks * kKBlockWeightBytes;  // of all k-blocks
-constexpr int kColumnPhases = 1;  // a column of products is an output channel
+constexpr int kColumnPhases = 1;                                           // a column of products is an output channel
 #include "split/pack_blocks.h"
 constexpr int kPackedMaximaOffset = kWeightBytes + P::block_n * 4;  // written while weights are packed
 constexpr int kPackedTileBytes = kPackedMaximaOffset + P::block_n * kColumnMaxima * 4;

@@ -4,8 +4,8 @@
 // Along each axis an output has position m = (output + padding) / stride and phase (output + padding) % stride. Kernel
 // tap k makes phase dilation * k % stride and reads the input at m - dilation * k / stride. A warp has the accumulators
 // of all phases of its positions: what it loads of the input serves all taps that read there. A tap moves an address by
-// whole pixels, and eight adjacent pixels lie in different banks, whatever the tap. Another kernel has packed the weights
-// in the order in which lanes hold them.
+// whole pixels, and eight adjacent pixels lie in different banks, whatever the tap. Another kernel has packed the
+// weights in the order in which lanes hold them.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -81,8 +81,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
         packed + ((static_cast<long long>(n_tile) * P::kernel_d + kd) * kKBlocks + step / kKSteps) * kKBlockWeightBytes;
     unsigned char* of_tap = k_block + (step % kKSteps * kTaps + row_of_kernel_row(kh) * P::kernel_w + kw) * kTapBytes;
     // Lane 4 * g + t has word t of column g.
-    unsigned char* to = of_tap + first % P::block_n / kFragmentColumns * (kFragmentColumns * 32) +
-                        first % 8 * (4 * kFragmentWords * 4);
+    unsigned char* to =
+        of_tap + first % P::block_n / kFragmentColumns * (kFragmentColumns * 32) + first % 8 * (4 * kFragmentWords * 4);
     CONVTGEN_UNROLL
     for (int lane = 0; lane < 4; ++lane) {
       if constexpr (kFragmentWords == 4) {
@@ -251,9 +251,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int thread = threadIdx.x;
   if (P::has_bias) {
     for (int i = thread; i < P::block_n; i += kThreads) {
-      biases[i] = kGroupOut % P::block_n == 0 || first_out + i < kGroupOut
-                      ? widen(bias[group * kGroupOut + first_out + i])
-                      : 0;
+      biases[i] =
+          kGroupOut % P::block_n == 0 || first_out + i < kGroupOut ? widen(bias[group * kGroupOut + first_out + i]) : 0;
     }
     if (kVolume) {
       __syncthreads();  // a tile without depth taps waits for nothing else

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "ac22669edab83b39b42cd78dd8f7952ec44d3b57077545a9e4b38da1de8e6919")
+  (digest "df686c02d345711cdd32ff1e9e97ad56dc523f3faa523b078a43c21453ba9bfd")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1494,112 +1494,112 @@
       (then
         (for @36 plain (declare @36 int i thread) (< i P::block_n) (+= i kThreads)
           (do @37 (= (at biases i) (? (|| (== (% kGroupOut P::block_n) 0) (< (+ first_out i) kGroupOut)) (call widen (at bias (+ (+ (* group kGroupOut) first_out) i))) 0))))
-        (if @41 kVolume
+        (if @40 kVolume
           (then
-            (do @42 (call __syncthreads)
+            (do @41 (call __syncthreads)
               (trail "a tile without depth taps waits for nothing else"))))))
-    (if @45 P::resident
+    (if @44 P::resident
       (then
-        (do @46 (call stage_weights shared own_weights kResidentBytes))))
-    (blank @45)
-    (comment @49 "The lane's pixel of its warp's first tile, and its weights.")
-    (declare @50 (const int) lane (% thread 32))
-    (declare @51 (const int) warp_m (% (/ thread 32) P::warps_m))
-    (declare @52 (const int) warp_n (/ (/ thread 32) P::warps_m))
-    (declare @53 (const int) place (* warp_m kWarpRows))
-    (declare @54 (const int) pixel (+ (* (* kInputStrideH (+ (call first_row place) (call rows_to 0 (% lane 16)))) kStagedColumns) (* kInputStrideW (+ (call first_column place) (call columns_to 0 (% lane 16))))))
-    (declare @56 (const int) input_offset (+ (call pixel_offset pixel) (* (/ lane 16) kUnitPitch)))
-    (declare @57 (const int) weight_offset (+ (* warp_n (* kWarpChannels 32)) (* lane (* 4 kFragmentWords))))
-    (blank @57)
-    (declare @59 Next next)
-    (do @60 (= (. next index) first_tile))
-    (do @61 (= (. next k_block) 0))
-    (declare @62 Places places)
-    (do @63 (call find_places places (call staged_tile first_tile tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))
-    (if_constexpr @64 kVolume
+        (do @45 (call stage_weights shared own_weights kResidentBytes))))
+    (blank @44)
+    (comment @48 "The lane's pixel of its warp's first tile, and its weights.")
+    (declare @49 (const int) lane (% thread 32))
+    (declare @50 (const int) warp_m (% (/ thread 32) P::warps_m))
+    (declare @51 (const int) warp_n (/ (/ thread 32) P::warps_m))
+    (declare @52 (const int) place (* warp_m kWarpRows))
+    (declare @53 (const int) pixel (+ (* (* kInputStrideH (+ (call first_row place) (call rows_to 0 (% lane 16)))) kStagedColumns) (* kInputStrideW (+ (call first_column place) (call columns_to 0 (% lane 16))))))
+    (declare @55 (const int) input_offset (+ (call pixel_offset pixel) (* (/ lane 16) kUnitPitch)))
+    (declare @56 (const int) weight_offset (+ (* warp_n (* kWarpChannels 32)) (* lane (* 4 kFragmentWords))))
+    (blank @56)
+    (declare @58 Next next)
+    (do @59 (= (. next index) first_tile))
+    (do @60 (= (. next k_block) 0))
+    (declare @61 Places places)
+    (do @62 (call find_places places (call staged_tile first_tile tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))
+    (if_constexpr @63 kVolume
       (then
-        (do @65 (= (. next tap) (- 1)))
-        (do @66 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))))
-    (declare @68 Words words)
-    (if @69 (> P::copy_bytes 0)
+        (do @64 (= (. next tap) (- 1)))
+        (do @65 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))))
+    (declare @67 Words words)
+    (if @68 (> P::copy_bytes 0)
       (then
-        (for @71 (pragma "unroll 1") (declare @71 int stage 0) (< stage (- P::stages 1)) (++ stage)
-          (if @72 (< (. next index) tiles)
+        (for @70 (pragma "unroll 1") (declare @70 int stage 0) (< stage (- P::stages 1)) (++ stage)
+          (if @71 (< (. next index) tiles)
             (then
-              (declare @73 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
-              (do @74 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread))
-              (if @76 (! P::resident)
+              (declare @72 (pointer "unsigned char") to (+ stages (* stage kStageBytes)))
+              (do @73 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread))
+              (if @75 (! P::resident)
                 (then
-                  (do @77 (call stage_weights (+ to kInputBytes) (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)) kKBlockWeightBytes))))
-              (if @82 (== (++ (. next k_block)) kKBlocks)
+                  (do @76 (call stage_weights (+ to kInputBytes) (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)) kKBlockWeightBytes))))
+              (if @81 (== (++ (. next k_block)) kKBlocks)
                 (then
-                  (do @83 (= (. next k_block) 0))
-                  (if_constexpr @84 kVolume
+                  (do @82 (= (. next k_block) 0))
+                  (if_constexpr @83 kVolume
                     (then
-                      (do @85 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
+                      (do @84 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
                     (else
-                      (do @87 (+= (. next index) next_tile))
-                      (do @88 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
-          (do @93 (call async_copy_commit))))
+                      (do @86 (+= (. next index) next_tile))
+                      (do @87 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
+          (do @92 (call async_copy_commit))))
       (else
-        (if @95 (< (? kVolume (. next index) first_tile) tiles)
+        (if @94 (< (? kVolume (. next index) first_tile) tiles)
           (then
-            (if @96 (! P::resident)
+            (if @95 (! P::resident)
               (then
-                (do @97 (call stage_weights (+ stages kInputBytes) (+ own_weights (* (? kVolume (* (. next tap) kKBlocks) 0) kKBlockWeightBytes)) kKBlockWeightBytes))))
-            (do @100 (call async_copy_commit))
-            (do @101 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places 0 0 thread in_d in_h in_w))
-            (do @103 (call store_batch stages words 0 thread))
-            (if @104 (== (++ (. next k_block)) kKBlocks)
+                (do @96 (call stage_weights (+ stages kInputBytes) (+ own_weights (* (? kVolume (* (. next tap) kKBlocks) 0) kKBlockWeightBytes)) kKBlockWeightBytes))))
+            (do @99 (call async_copy_commit))
+            (do @100 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places 0 0 thread in_d in_h in_w))
+            (do @102 (call store_batch stages words 0 thread))
+            (if @103 (== (++ (. next k_block)) kKBlocks)
               (then
-                (do @105 (= (. next k_block) 0))
-                (if_constexpr @106 kVolume
+                (do @104 (= (. next k_block) 0))
+                (if_constexpr @105 kVolume
                   (then
-                    (do @107 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
+                    (do @106 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
                   (else
-                    (do @109 (+= (. next index) next_tile))
-                    (do @110 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))))
-    (blank @69)
-    (declare @116 int stage 0)
-    (for @118 (pragma "unroll 1") (declare @118 int index first_tile) (< index tiles) (+= index next_tile)
-      (declare @119 Accumulators acc (init))
-      (declare @120 (const int) plane (? kVolume (% (/ index (* tiles_y tiles_x)) out_d) 0))
-      (for @122 (pragma "unroll 1") (declare @122 int kd (? kVolume (call depth_tap_from 0 plane in_d) 0)) (< kd P::kernel_d) (= kd (? kVolume (call depth_tap_from (+ kd 1) plane in_d) (+ kd 1)))
-        (for @125 (pragma "unroll 1") (declare @125 int k_block 0) (< k_block kKBlocks) (++ k_block)
-          (declare @126 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
-          (do @127 (call async_copy_wait (? (> P::copy_bytes 0) (- P::stages 2) 0)))
-          (if @128 (&& (> P::copy_bytes 0) (|| (== P::type kWgmmaTf32) kActivatesInput))
+                    (do @108 (+= (. next index) next_tile))
+                    (do @109 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))))
+    (blank @68)
+    (declare @115 int stage 0)
+    (for @117 (pragma "unroll 1") (declare @117 int index first_tile) (< index tiles) (+= index next_tile)
+      (declare @118 Accumulators acc (init))
+      (declare @119 (const int) plane (? kVolume (% (/ index (* tiles_y tiles_x)) out_d) 0))
+      (for @121 (pragma "unroll 1") (declare @121 int kd (? kVolume (call depth_tap_from 0 plane in_d) 0)) (< kd P::kernel_d) (= kd (? kVolume (call depth_tap_from (+ kd 1) plane in_d) (+ kd 1)))
+        (for @124 (pragma "unroll 1") (declare @124 int k_block 0) (< k_block kKBlocks) (++ k_block)
+          (declare @125 (pointer (const "unsigned char")) from (+ stages (* stage kStageBytes)))
+          (do @126 (call async_copy_wait (? (> P::copy_bytes 0) (- P::stages 2) 0)))
+          (if @127 (&& (> P::copy_bytes 0) (|| (== P::type kWgmmaTf32) kActivatesInput))
             (then
-              (do @129 (call round_input (+ stages (* stage kStageBytes)) thread))))
-          (do @131 (call __syncthreads)
+              (do @128 (call round_input (+ stages (* stage kStageBytes)) thread))))
+          (do @130 (call __syncthreads)
             (trail "the stage has come, and all have read the one that is staged now"))
-          (declare @132 (const int) staged (? (== stage 0) (- P::stages 1) (- stage 1)))
-          (declare @133 (pointer "unsigned char") to (+ stages (* staged kStageBytes)))
-          (declare @134 (const bool) more (< (. next index) tiles))
-          (declare @135 (pointer (const "unsigned char")) next_weights (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)))
-          (if @137 more
+          (declare @131 (const int) staged (? (== stage 0) (- P::stages 1) (- stage 1)))
+          (declare @132 (pointer "unsigned char") to (+ stages (* staged kStageBytes)))
+          (declare @133 (const bool) more (< (. next index) tiles))
+          (declare @134 (pointer (const "unsigned char")) next_weights (+ own_weights (* (? kVolume (+ (* (. next tap) kKBlocks) (. next k_block)) (. next k_block)) kKBlockWeightBytes)))
+          (if @136 more
             (then
-              (if @138 (> P::copy_bytes 0)
+              (if @137 (> P::copy_bytes 0)
                 (then
-                  (do @139 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread)))
+                  (do @138 (call stage_input to (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) thread)))
                 (else
-                  (do @142 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) 0 thread in_d in_h in_w))))
-              (if @145 (== (++ (. next k_block)) kKBlocks)
+                  (do @141 (call load_batch words (? kVolume (call from_plane own_x (. next plane) in_h in_w) own_x) places (* (. next k_block) P::block_k) 0 thread in_d in_h in_w))))
+              (if @144 (== (++ (. next k_block)) kKBlocks)
                 (then
-                  (do @146 (= (. next k_block) 0))
-                  (if_constexpr @147 kVolume
+                  (do @145 (= (. next k_block) 0))
+                  (if_constexpr @146 kVolume
                     (then
-                      (do @148 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
+                      (do @147 (call next_depth_tap next places thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d)))
                     (else
-                      (do @150 (+= (. next index) next_tile))
-                      (do @151 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
-          (do @156 (call multiply_k_block acc (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset) (+ to kInputBytes) next_weights more))
-          (do @160 (call async_copy_commit))
-          (if @161 (&& (== P::copy_bytes 0) more)
+                      (do @149 (+= (. next index) next_tile))
+                      (do @150 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
+          (do @155 (call multiply_k_block acc (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset) (+ to kInputBytes) next_weights more))
+          (do @159 (call async_copy_commit))
+          (if @160 (&& (== P::copy_bytes 0) more)
             (then
-              (do @162 (call store_batch to words 0 thread))))
-          (do @164 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))))
-      (declare @167 (const Tile) tile (? kFlat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x out_d)))
-      (declare @168 (const int) none (? kFindsLane (& (>> batch 31) index) 0)
+              (do @161 (call store_batch to words 0 thread))))
+          (do @163 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))))
+      (declare @166 (const Tile) tile (? kFlat (call flat_tile index 0 in_h in_w) (call square_tile index tiles_y tiles_x out_d)))
+      (declare @167 (const int) none (? kFindsLane (& (>> batch 31) index) 0)
         (trail "which the compiler doesn't know to be 0"))
-      (do @169 (call store_tiles acc y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place (+ lane none) (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))
+      (do @168 (call store_tiles acc y (reinterpret_cast (pointer Element) (+ (+ shared kOutputOffset) (* (/ thread 32) kWarpOutputBytes))) biases tile place (+ lane none) (* warp_n kWarpChannels) (+ (* group kGroupOut) first_out) (- kGroupOut first_out) phase_row batch in_h in_w out_d out_h out_w)))))

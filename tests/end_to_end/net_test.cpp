@@ -32,9 +32,9 @@ constexpr std::uint64_t kParts = kQuestionParts / 40;
 constexpr std::uint64_t kLayers = 10;
 constexpr std::uint64_t kParts = kQuestionParts / 20;
 #endif
-constexpr int kRunsOfAClass = 1;         // but a layer's first plan runs whatever others showed
+constexpr int kRunsOfAClass = 1;          // but a layer's first plan runs whatever others showed
 constexpr std::size_t kFailedParts = 16;  // a run has one
-constexpr std::uint64_t kDrawnFrom = 4;  // of so many layers one is planned and may be taken
+constexpr std::uint64_t kDrawnFrom = 4;   // of so many layers one is planned and may be taken
 constexpr const char* kNet = CONVTGEN_NET_FOLDER "/net_layers.txt";
 constexpr const char* kFailed = CONVTGEN_NET_FOLDER "/failed_layers.txt";
 

@@ -50,7 +50,8 @@ TEST(Canonical, ATensorOfItsOwnIsNoSlice) {
 TEST(Canonical, DefaultsAreNotPrinted) {
   EXPECT_EQ(
       canonical("conv_transpose2d 1 -> 1; kernel 1; stride 1; padding 0; output_padding 0x0; dilation 1x1; groups "
-                "1; input ?x?x?; bias off; fuse none; fuse_input none; weight_layout contiguous; streaming off; directions forward"),
+                "1; input ?x?x?; bias off; fuse none; fuse_input none; weight_layout contiguous; streaming off; "
+                "directions forward"),
       "conv_transpose2d 1 -> 1; kernel 1x1; dtype f32; compute f32; layout nchw");
 }
 

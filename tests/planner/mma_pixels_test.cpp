@@ -113,8 +113,8 @@ TEST(PlanMmaPixels, FusesThePhasesOfARow) {
       {"conv_transpose2d 1024 -> 512; kernel 2; stride 2; input 8x32x32; compute tf32", 2, 2, 32 * 32, 1},
       {"conv_transpose2d 512 -> 256; kernel 2; stride 2; input 8x32x32; dtype f16", 2, 2, 32 * 32, 0},
       {"conv_transpose2d 21 -> 21; kernel 64; stride 32; padding 16; input 4x16x16; compute f32x3", 32, 4, 16 * 17, 0},
-      // Of a long stride a part, a larger one of a single channel; of taps that are no multiple of the stride as many as
-      // divide them.
+      // Of a long stride a part, a larger one of a single channel; of taps that are no multiple of the stride as many
+      // as divide them.
       {"conv_transpose1d 80 -> 80; kernel 1024; stride 256; input 12x63; compute f32x3", 32, 4, 66, 0},
       {"conv_transpose1d 1025 -> 1; kernel 2048; stride 512; input 12x64; compute tf32", 128, 4, 67, 0},
       {"conv_transpose2d 64 -> 64; kernel 12; stride 8; padding 2; input 4x40x40; compute f32x3", 4, 2, 40 * 41, 0},

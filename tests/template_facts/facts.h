@@ -29,8 +29,8 @@ struct Refused {
 
 /// A layer that runs on the host device with the source for another chip than sm_90a.
 struct OnOtherChips {
-  const char* layer;  // without "conv_transpose2d"
-  InputSizes sizes;   // of x in the call
+  const char* layer;                    // without "conv_transpose2d"
+  InputSizes sizes;                     // of x in the call
   std::vector<std::string> chips = {};  // none: TemplateFacts::other_chips
   bool all_plans = false;               // of the template run; else its first
 };

@@ -33,14 +33,14 @@ constexpr std::int64_t kOtherRegisters = 40;   // of a thread, besides accumulat
 constexpr std::int64_t kRoundedRegisters = 4;  // more for each k-step, where fragments are rounded to tf32
 constexpr std::int64_t kMostRegisters = 256;   // by this estimate: ptxas finds room for one more
 constexpr std::int64_t kLeastStages = 3, kMostStages = 4;
-constexpr std::int64_t kMostBlocksOfSm = 4;     // that are asked for
+constexpr std::int64_t kMostBlocksOfSm = 4;      // that are asked for
 constexpr std::int64_t kMostColumnPhases = 32;   // of a channel that are columns of one block,
 constexpr std::int64_t kWideColumnPhases = 128;  // and where it has few channels
-constexpr double kFusedOutput = 5;              // instructions more for each output of fused phases
-constexpr std::int64_t kSplitBlockK = 32;       // input channels of a stage, where values are split
-constexpr double kSplitProducts = 3;            // of f16, for each of fp32
-constexpr std::int64_t kMostBlocks = 1 << 24;   // of a grid
-constexpr std::int64_t kBlocksOfOpenSizes = 8;  // of an SM's room, where sizes are open: others would have no tile
+constexpr double kFusedOutput = 5;               // instructions more for each output of fused phases
+constexpr std::int64_t kSplitBlockK = 32;        // input channels of a stage, where values are split
+constexpr double kSplitProducts = 3;             // of f16, for each of fp32
+constexpr std::int64_t kMostBlocks = 1 << 24;    // of a grid
+constexpr std::int64_t kBlocksOfOpenSizes = 8;   // of an SM's room, where sizes are open: others would have no tile
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 64), (block_n, 32), (adjacent_channels, 1), (store, 1), (warps_m, 2),
@@ -283,8 +283,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     return BlockChoices(std::move(all))
         .each(&Block::column_phases, column_phases_of(f))
         .keep([&](const Block& b) {
-          return b.block_n % b.column_phases == 0 &&
-                 (b.block_n == 32 || b.block_n < 2 * f.group_out * b.column_phases);
+          return b.block_n % b.column_phases == 0 && (b.block_n == 32 || b.block_n < 2 * f.group_out * b.column_phases);
         })
         .each(&Block::block_k, splits(f) ? std::vector{kSplitBlockK}
                                          : std::vector{2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
