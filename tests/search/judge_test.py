@@ -15,7 +15,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import search_on_gpu  # which adds the benchmark's modules to the path
 from draw import CELLS, ON_HOST, Case, Draw
 from pytorch_layer import convolve
-from run_case import _TORCH, _has_second_axis_last, _in_memory, _inputs, run_case
+from run_case import _TORCH, _has_second_axis_last, _in_memory, _inputs, _shape, _tensor_channels, run_case
 
 _BIASED = "conv_transpose2d 5 -> 4; kernel 3x2; stride 2x1; padding 1x0; input 2x6x7; bias; dtype {mode}; compute {mode}; layout nhwc"
 _GRADIENTS = ("forward", "grad_input", "grad_weight", "grad_bias")
@@ -66,7 +66,15 @@ class FakeLibrary:
         self._calls += 1
         self._change(self._calls, roles, results)
         for role, values in results.items():
-            ctypes.memmove(roles[role], values.data_ptr(), values.numel() * values.itemsize)
+            # Of a slice the channels of each pixel or image lie together, and the next ones at the tensor's distance.
+            runs, distance = 1, 1
+            if channels := _tensor_channels(case, role):
+                own = _shape(layer, role)[1]
+                runs = layer.batch if case.property("layout") == "nchw" else values.numel() // own
+                distance = channels / own
+            step = values.numel() * values.itemsize // max(1, runs)
+            for i in range(runs):
+                ctypes.memmove(roles[role] + round(i * step * distance), values.data_ptr() + i * step, step)
 
 
 def by_autograd(case, layer, inputs):
