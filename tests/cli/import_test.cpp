@@ -25,12 +25,14 @@ TEST(Import, WritesLayersAndWeights) {
       convtgen({"import", model("decoder.onnx"), "-o", "out/l.convt", "--weights", "w"}, {.folder = folder.path()});
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("taken      dec_0_up  conv_transpose2d 8 -> 4; kernel 4x4;"));
-  EXPECT_THAT(outcome.out, HasSubstr("\n           node /dec/0/up\n           fused: after\n"));
+  EXPECT_THAT(
+      outcome.out,
+      HasSubstr("\n           node /dec/0/up\n           fused into the input: before\n           fused: after\n"));
   EXPECT_THAT(outcome.out, HasSubstr("2 taken, 0 not\n\nNext:\n  convtgen check out/l.convt\n"));
   EXPECT_THAT(outcome.out, HasSubstr("  convtgen run out/l.convt --layer dec_0_up --input 1x8x6 --w "
                                      "w/dec_0_up.weight.npy --bias w/dec_0_up.bias.npy\n"));
   EXPECT_EQ(convtgen({"check", folder / "out/l.convt"}).out, "2 layers: no errors\n");
-  EXPECT_THAT(read(folder / "out/l.convt"), HasSubstr("# Node /dec/0/up: x is 'c2', y is 'u1'\nlayer dec_0_up {\n"));
+  EXPECT_THAT(read(folder / "out/l.convt"), HasSubstr("# Node /dec/0/up: x is 'c1', y is 'u1'\nlayer dec_0_up {\n"));
   const auto weight = cli::read_npy(folder / "w/dec_0_up.weight.npy", Dtype::kF32);
   ASSERT_TRUE(weight) << weight.error().message;
   EXPECT_EQ(weight->shape, (std::vector<std::int64_t>{8, 4, 4, 4}));

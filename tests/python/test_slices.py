@@ -1,12 +1,13 @@
 """out= of the functions, and UpCat: kernels that write and read channels of larger tensors."""
 
 import copy
+import itertools
 import warnings
 
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import DEVICE, number_of
+from conftest import DEVICE, number_of, part
 
 import convtgen.torch
 from convtgen.torch import UpCat, conv_transpose1d, conv_transpose2d, conv_transpose3d, slices
@@ -31,12 +32,13 @@ def _sizes(dimensions):
     return (3, 4, 5)[-dimensions:]
 
 
-@pytest.mark.parametrize("dimensions", (1, 2, 3))
-@pytest.mark.parametrize("channels_last", (False, True))
-@pytest.mark.parametrize("before, after", ((0, 8), (8, 0), (4, 12), (3, 2)))
-def test_out_is_channels_of_a_tensor(dimensions, channels_last, before, after, launches):
-    if dimensions == 1 and channels_last:
-        pytest.skip("torch has no channels-last format of three dimensions")
+# PyTorch has no such format of one axis.
+FORMATS = [(1, False), (2, False), (2, True), (3, False), (3, True)]
+
+
+@pytest.mark.parametrize("form, around", part(itertools.product(FORMATS, ((0, 8), (8, 0), (4, 12), (3, 2))), "out", 3))
+def test_out_is_channels_of_a_tensor(form, around, launches):
+    (dimensions, channels_last), (before, after) = form, around
     ours, theirs = FUNCTIONS[dimensions]
     x = _whole((2, 8, *_sizes(dimensions)), channels_last)
     weight, bias = torch.randn(8, 8, *[2] * dimensions, device=DEVICE), torch.randn(8, device=DEVICE)
@@ -158,13 +160,10 @@ def _reference(module, x, skip):
     return torch.cat((like, y) if module.skip_first else (y, like), 1), (theirs, like, *up.parameters())
 
 
-@pytest.mark.parametrize("dimensions", (1, 2, 3))
-@pytest.mark.parametrize("channels_last", (False, True))
-@pytest.mark.parametrize("skip_first", (False, True))
-@pytest.mark.parametrize("channels", ((6, 4, 3), (8, 8, 8)))
-def test_upcat_is_cat(dimensions, channels_last, skip_first, channels, launches):
-    if dimensions == 1 and channels_last:
-        pytest.skip("torch has no channels-last format of three dimensions")
+@pytest.mark.parametrize("form, skip_first, channels",
+                         part(itertools.product(FORMATS, (False, True), ((6, 4, 3), (8, 8, 8))), "upcat", 3))
+def test_upcat_is_cat(form, skip_first, channels, launches):
+    dimensions, channels_last = form
     module, x, skip = _pair(dimensions, channels_last, skip_first, channels=channels)
     joined = module(x, skip)
     expected, theirs = _reference(module, x, skip)
