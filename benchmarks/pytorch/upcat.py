@@ -11,7 +11,6 @@ import argparse
 import sys
 
 import torch
-import torch.nn.functional as F
 
 import convtgen.torch as ct
 import measuring
@@ -27,15 +26,8 @@ class Joined(UNet):
         super().__init__(width, levels)
         self.up = torch.nn.ModuleList(ct.UpCat(up, skip_first=True) for up in self.up)
 
-    def forward(self, x):
-        skips = []
-        for level, block in enumerate(self.down):
-            x = block(x if level == 0 else F.max_pool2d(x, 2))
-            skips.append(x)
-        skips.pop()
-        for up, merge in zip(self.up, self.merge):
-            x = merge(up(x, skips.pop()))
-        return self.classes(x)
+    def join(self, up, x, skip):
+        return up(x, skip)
 
 
 def _models(mode, options):

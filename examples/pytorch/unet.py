@@ -43,8 +43,11 @@ class UNet(nn.Module):
             skips.append(x)
         skips.pop()
         for up, merge in zip(self.up, self.merge):
-            x = merge(torch.cat([skips.pop(), up(x)], 1))
+            x = merge(self.join(up, x, skips.pop()))
         return self.classes(x)
+
+    def join(self, up, x, skip):
+        return torch.cat([skip, up(x)], 1)
 
 
 def shapes(count, extent, generator):

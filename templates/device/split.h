@@ -65,6 +65,4 @@ __device__ __forceinline__ SplitPair split_pair(float a, float b, float scale, b
   return {high, low_parts(a * scale, b * scale, high)};
 }
 
-__device__ __forceinline__ bool is_finite(float value) {
-  return fabsf(value) <= 3.402823466e38f;
-}
+#include "device/finite.h"

@@ -1,5 +1,5 @@
 (program f32x3_gemm
-  (digest "b333d84ac96f5db173ad1f9f8ffac0134ca462a442077683c2a65b657302e1da")
+  (digest "761486685f1641b81c0538bf42359a5a2480ea451b739a506eae7cd0659a835f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -247,7 +247,8 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @68 device bool is_finite
+  (file "device/finite.h")
+  (function @6 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))

@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "bc5072bfb6bed8f0b799a8e7b9cbfea9fa75d94359cbaf021e55adf48f26eb9d")
+  (digest "f0b9431df080553d937d3d2c2b7f03745e0d609b2c25293ca5c2c0d37b0c8b9a")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -229,7 +229,8 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @68 device bool is_finite
+  (file "device/finite.h")
+  (function @6 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))

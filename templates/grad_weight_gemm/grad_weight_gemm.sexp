@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "ec7733712a71000d2655f332af7efe037472977b39d6f3743d1a350f88bb2c4f")
+  (digest "44f78f494917a90ba837f435bc9771af5f6d5677d59eaa8a39e1b1dbc4be683b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -211,7 +211,8 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @68 device bool is_finite
+  (file "device/finite.h")
+  (function @6 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))

@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "8806d8f145b3956f28bc0dade425f575d07932d095f48a57a9b6880407b2c4ef")
+  (digest "9eeb08be812ef4b98eb47b39d2c57505f21c789e528eae634146cff21371d95f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -211,7 +211,8 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @68 device bool is_finite
+  (file "device/finite.h")
+  (function @6 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))

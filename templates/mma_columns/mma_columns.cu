@@ -36,9 +36,7 @@ __device__ __forceinline__ Split split(float value) {
   return {high, __float_as_uint(value - __uint_as_float(high)) + 0x1000u};
 }
 
-__device__ __forceinline__ bool is_finite(float value) {
-  return fabsf(value) <= 3.402823466e38f;
-}
+#include "device/finite.h"
 
 // ---- Packing ----
 

@@ -1,5 +1,5 @@
 (program mma_columns
-  (digest "5b6d251be5eb08c5e0ff6cf1358f3a564a310965fcb23a32c20dcaa2c60d2cf9")
+  (digest "72647c4739690fe3f092ab22873a4984a96f78073133e24520f2b0338bc26ef8")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -193,19 +193,21 @@
     (argument float value)
     (declare @1 (const "unsigned int") high (& (call __float_as_uint value) 0xffffe000u))
     (return @2 (init high (+ (call __float_as_uint (- value (call __uint_as_float high))) 0x1000u))))
-  (function @39 device bool is_finite
+  (file "device/finite.h")
+  (function @6 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))
-  (section @43 "Packing")
-  (function @46 device float weight_at
+  (file "mma_columns.cu")
+  (section @41 "Packing")
+  (function @44 device float weight_at
     (comment "The weight of an input channel and a column, zero beyond them.")
     (attributes "inline")
     (argument (restrict (pointer (const Element))) weight)
     (argument int ci)
     (argument int column)
     (return @1 (? (&& (|| (== (% P::in_channels P::block_k) 0) (< ci P::in_channels)) (|| (== (% kColumns P::block_n) 0) (< column kColumns))) (at weight (call weight_offset (static_cast WeightIndex ci) (/ column kTaps) (% column kTaps) P::out_channels kTaps)) 0)))
-  (function @55 kernel void pack_weights
+  (function @53 kernel void pack_weights
     (comment "Packs the weights as blocks take them: for each tile of columns and k-block, by k-steps, eight columns and lanes. A")
     (comment "thread packs what a lane holds of a k-step and eight columns.")
     (launch_bounds kPackers)
@@ -221,14 +223,14 @@
     (declare @9 (const Split) first (call split (call weight_at weight ci column)))
     (declare @10 (const Split) next (call split (call weight_at weight (+ ci 4) column)))
     (do @11 (= (at (reinterpret_cast (pointer uint4) packed) i) (call make_uint4 (. first high) (. next high) (. first low) (. next low)))))
-  (section @69 "Staging")
-  (record @72 Place
+  (section @67 "Staging")
+  (record @70 Place
     (comment "What a thread copies of each stage: a unit of a channel's row, and the same of channels at a distance.")
     (field (pointer (const Element)) from (trail "in the first k-block"))
     (field int channel)
     (field int to (trail "in a stage, in bytes"))
     (field bool is_pixel))
-  (function @79 device void copy_unit
+  (function @77 device void copy_unit
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (pointer (const Element)) from)
@@ -238,7 +240,7 @@
         (do @2 (call async_copy_16 to from (? any 16 0))))
       (else
         (do @4 (call async_copy_4 to from (? any 4 0))))))
-  (function @88 device void stage_k_block
+  (function @86 device void stage_k_block
     (comment "Issues the thread's copies of a stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -253,10 +255,10 @@
     (for @9 (pragma "unroll") (declare @9 int i 0) (< i kWeightCopies) (++ i)
       (declare @10 (const int) at (* (+ (* i kThreads) thread) 16))
       (do @11 (call async_copy_16 (+ (+ to kInputBytes) at) (+ (+ weights (* (static_cast "long long" k_block) kKBlockWeightBytes)) at) 16))))
-  (section @103 "Products")
-  (alias @106 Accumulators (array (array (array float 4) (/ P::block_n 8)) kWarpTiles)
+  (section @101 "Products")
+  (alias @104 Accumulators (array (array (array float 4) (/ P::block_n 8)) kWarpTiles)
     (comment "One thread's accumulators: of each tile of 16 pixels and 8 columns."))
-  (function @109 device void multiply_stage
+  (function @107 device void multiply_stage
     (comment "The products of a stage. `pixels` is the lane's first pixel of its first channel, `weights` the lane's.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) high)
@@ -279,8 +281,8 @@
           (do @22 (call mma_k8_tf32 (at (at high tile) eight) (at a tile) b))
           (do @23 (call mma_k8_tf32 (at (at low tile) eight) (at a tile) rest_of_b))
           (do @24 (call mma_k8_tf32 (at (at low tile) eight) (at rest tile) b))))))
-  (section @139 "Kernel")
-  (function @141 kernel void mma_columns
+  (section @137 "Kernel")
+  (function @139 kernel void mma_columns
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) packed)
@@ -338,7 +340,7 @@
           (then
             (declare @61 (const float) total (at (at (at totals tile) (/ i 4)) (% i 4)))
             (do @62 (= (at to (+ (* column plane) at)) (? (call is_finite total) (+ total (at (at (at low tile) (/ i 4)) (% i 4))) total))))))))
-  (section @209 "Adding")
+  (section @207 "Adding")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -422,7 +424,7 @@
     (declare @1 (const P::Sum) value (? P::has_bias (+ acc bias) acc))
     (return @2 (? (> P::fuse_count 0) (call activate value 0 P::fuse_count) value)))
   (file "mma_columns.cu")
-  (function @213 kernel void add_columns
+  (function @211 kernel void add_columns
     (comment "A thread adds the products of an output's taps.")
     (launch_bounds kAdders)
     (argument (restrict (pointer (const float))) products)

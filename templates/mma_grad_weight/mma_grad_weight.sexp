@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "b5192cee8597a23bd836b453226da239b7f7ecac364beb5ff3d1981d3b050b26")
+  (digest "6b14a841e3132fae0bc83c941661d97aee46e99e65af72dfd7791b89bcde8d62")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -241,7 +241,8 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @68 device bool is_finite
+  (file "device/finite.h")
+  (function @6 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))

@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "0057d4a15a4b05ccd4468ec9ec7d03e623f5a0141f87267258eadf990fbdc05b")
+  (digest "891a67043014e20ab83efb0f81fa5edc7359856b86f05bd7c20290345a121317")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -632,7 +632,8 @@
         (do @3 (|= high (? (&& (!= a 0) (== (& high 0x7fffu) 0)) 1u 0u)))
         (do @4 (|= high (? (&& (!= b 0) (== (& high 0x7fff0000u) 0)) 0x10000u 0u)))))
     (return @6 (init high (call low_parts (* a scale) (* b scale) high))))
-  (function @68 device bool is_finite
+  (file "device/finite.h")
+  (function @6 device bool is_finite
     (attributes "__forceinline__")
     (argument float value)
     (return @1 (<= (call fabsf value) 3.4028235e+38f)))

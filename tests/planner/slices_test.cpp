@@ -22,27 +22,27 @@ std::string refusal_of_slices(const Template& of, std::string_view layer) {
 TEST(PlanSlices, TemplatesWithoutThemSayWhatTheyTake) {
   EXPECT_EQ(refusal_of_slices(kRollGemm,
                               "64 -> 64; kernel 3x3; padding 1; input 8x64x64; dtype f16; layout nhwc; x_channels 128"),
-            "64 channels of a tensor of 128; it takes whole tensors");
+            "x_channels 128; it takes whole tensors");
   EXPECT_EQ(
       refusal_of_slices(kPhaseGemm,
                         "64 -> 4; kernel 4; stride 2; padding 1; input 8x64x64; dtype f16; layout nhwc; y_channels 72"),
-      "4 channels of a tensor of 72; it takes whole tensors");
+      "y_channels 72; it takes whole tensors");
   EXPECT_EQ(
       refusal_of_slices(kGradWeightPixels,
                         "64 -> 64; kernel 4; stride 2; padding 1; input 8x64x64; dtype f16; x_channels 72; directions "
                         "grad_weight"),
-      "channels of a larger tensor; copies to channels last are of whole tensors");
+      "x_channels 72; it takes whole tensors");
 }
 
 TEST(PlanSlices, PitchesThatCopiesDoNotDivideAreRefused) {
   EXPECT_EQ(refusal_of_slices(kPatchGemm,
                               "256 -> 256; kernel 2; stride 2; input 8x14x14; dtype f16; layout nhwc; y_channels 260"),
-            "channels of a tensor of 260; copies of 16 bytes take multiples of 8");
+            "y_channels 260; copies of 16 bytes take multiples of 8");
   EXPECT_EQ(
       refusal_of_slices(kGradWeightRows,
                         "64 -> 64; kernel 4; stride 2; padding 1; input 8x9x14; dtype f16; x_channels 65; directions "
                         "grad_weight"),
-      "channels of a tensor of 65; the bytes of its images are no multiple of 16, which are copied together");
+      "x_channels 65; the bytes of the tensor's images are no multiple of 16, which are copied together");
 }
 
 // What is loaded and stored together divides pixels with channels last, or images.

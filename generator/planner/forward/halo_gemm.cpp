@@ -337,7 +337,8 @@ struct HaloGemm : ExchangingPlanner<Facts, kConstants> {
     const Axis& depth = layer.axes[kDepth];
     return {
         check_one_group_without_strides(layer),
-        layer.layout == Layout::kNhwc && layer.out_channels == 1 ? check_whole(1, layer.y_channels) : Result<void>(),
+        layer.layout == Layout::kNhwc && layer.out_channels == 1 ? check_whole("y_channels", layer.y_channels)
+                                                                 : Result<void>(),
         require(!is_wide || layer.layout != Layout::kNhwc || layer.out_channels == 1,
                 "stride {} in width and {} output channels in nhwc: a product makes that many phases; at most {}",
                 stride, layer.out_channels, kMostPhaseColumns),

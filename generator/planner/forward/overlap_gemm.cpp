@@ -258,7 +258,7 @@ struct OverlapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     const std::int64_t least = layer.out_channels % 8 == 0 ? 8 : layer.out_channels;
     return {
         check_one_group(layer),
-        is_nhwc(layer) ? check_whole(layer.out_channels, layer.y_channels) : Result<void>(),
+        is_nhwc(layer) ? check_whole("y_channels", layer.y_channels) : Result<void>(),
         require(!is_nhwc(layer) || layer.in_channels % kChannelMultiple == 0,
                 "{} input channels; tensor copies need whole 16 bytes, multiples of {}", layer.in_channels,
                 kChannelMultiple),

@@ -152,7 +152,7 @@ struct PhaseGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
     const std::int64_t shifts = ceil_div(columns.kernel, columns.stride);
     return {
         check_dense_pixels(layer),
-        check_whole(layer.out_channels, layer.y_channels),
+        check_whole("y_channels", layer.y_channels),
         require(layer.in_channels % kChannelMultiple == 0,
                 "{} input channels; tensor copies need whole 16 bytes, multiples of {}", layer.in_channels,
                 kChannelMultiple),

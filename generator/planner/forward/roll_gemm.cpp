@@ -295,7 +295,7 @@ struct RollGemm : ExchangingPlanner<Facts, kConstants> {
     const std::int64_t reach = columns.dilation * (columns.kernel - 1);
     const Size extent = channels_last ? Size(layer.in_channels) : columns.extent;
     return {check_one_group_without_strides(layer),
-            channels_last ? check_whole(layer.in_channels, layer.x_channels) : Result<void>(),
+            channels_last ? check_whole("x_channels", layer.x_channels) : Result<void>(),
             require(rows.stride == 1 && columns.stride == 1, "stride {}; it takes 1", axes_text(layer, &Axis::stride)),
             require(rows.dilation == 1, "dilation {} in height; it takes 1", rows.dilation),
             require(rows.kernel >= 2 || channels_last, "kernel height 1; in nchw it takes 2 and more"),

@@ -45,9 +45,8 @@ struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames> {
 
   static Checks checks(const Layer& layer) {
     const auto chunks = copies(layer) ? chunks_of(layer) : Chunks();
-    return {require(!copies(layer) || (!layer.x_channels && !layer.y_channels),
-                    "channels of a larger tensor; copies to channels last are of whole tensors"),
-            check_boxes(layer), chunks ? Result<void>() : std::unexpected(chunks.error())};
+    return {check_slices(layer, !copies(layer)), check_boxes(layer),
+            chunks ? Result<void>() : std::unexpected(chunks.error())};
   }
   static std::int64_t copied_bytes(const Layer& layer) { return copies(layer) ? bytes_of_copies(layer) : 0; }
   static std::vector<Block> warpgroups(const Facts& f, Block b) {

@@ -17,25 +17,25 @@ Result<void> check_axes(const Layer& layer, bool takes_depth) {
 }
 
 Result<void> check_slices(const Layer& layer, bool takes_slices) {
-  return takes_slices ? Result<void>()
-                      : first_error({check_whole(layer.in_channels, layer.x_channels),
-                                     check_whole(layer.out_channels, layer.y_channels)});
+  return takes_slices
+             ? Result<void>()
+             : first_error({check_whole("x_channels", layer.x_channels), check_whole("y_channels", layer.y_channels)});
 }
 
-Result<void> check_whole(std::int64_t channels, const Size& all) {
-  return require(!all, "{} channels of a tensor of {}; it takes whole tensors", channels, all.value_or(0));
+Result<void> check_whole(std::string_view property, const Size& all) {
+  return require(!all, "{} {}; it takes whole tensors", property, all.value_or(0));
 }
 
 Result<void> check_slice_pitches(const Layer& layer, std::int64_t alignment) {
   const std::int64_t bytes = bytes_of(layer.dtype);
-  const auto refuse = [&](const Size& channels, bool is_input) -> Result<void> {
+  const auto refuse = [&](std::string_view property, const Size& channels, bool is_input) -> Result<void> {
     std::int64_t pitch = channels.value_or(0) * bytes;
     if (pitch == 0 || alignment <= bytes || pitch % alignment == 0) {
       return {};
     }
     if (layer.layout == Layout::kNhwc) {
-      return fail(fmt::format("channels of a tensor of {}; copies of {} bytes take multiples of {}", *channels,
-                              alignment, alignment / bytes));
+      return fail(fmt::format("{} {}; copies of {} bytes take multiples of {}", property, *channels, alignment,
+                              alignment / bytes));
     }
     for (const std::size_t number : axes_of(layer)) {
       const Axis& axis = layer.axes[number];
@@ -43,12 +43,11 @@ Result<void> check_slice_pitches(const Layer& layer, std::int64_t alignment) {
         pitch *= (is_input ? *axis.extent : output_extent(axis, *axis.extent)) % alignment;
       }
     }
-    return require(
-        pitch % alignment == 0,
-        "channels of a tensor of {}; the bytes of its images are no multiple of {}, which are copied together",
-        *channels, alignment);
+    return require(pitch % alignment == 0,
+                   "{} {}; the bytes of the tensor's images are no multiple of {}, which are copied together", property,
+                   *channels, alignment);
   };
-  return first_error({refuse(layer.x_channels, true), refuse(layer.y_channels, false)});
+  return first_error({refuse("x_channels", layer.x_channels, true), refuse("y_channels", layer.y_channels, false)});
 }
 
 Result<void> check_streaming(const Layer& layer, bool streams) {

@@ -30,8 +30,8 @@ using Checks = std::vector<Result<void>>;
 /// Errors: x or y is channels of a larger tensor, and the template takes none such.
 [[nodiscard]] Result<void> check_slices(const Layer& layer, bool takes_slices);
 
-/// Errors: so many channels are of a tensor with more, `all`.
-[[nodiscard]] Result<void> check_whole(std::int64_t channels, const Size& all);
+/// Errors: the property, "x_channels" or "y_channels", says that they are of a tensor with more channels, `all`.
+[[nodiscard]] Result<void> check_whole(std::string_view property, const Size& all);
 
 /// Errors: such a tensor's pixels (nhwc) or images (nchw) are no multiples of so many bytes, which are loaded or stored
 /// together. With 0 bytes, single elements are.

@@ -276,7 +276,7 @@ def conv_transpose(dimensions, module, input, weight, bias, stride, padding, out
 
 
 def _into(dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation, compute, of_policy, out):
-    """The same into a tensor that is there."""
+    """The same into a given tensor."""
     own, torchs = _FUNCTIONS[dimensions]
     if _has_torch_function(input, weight, bias, out):
         return handle_torch_function(own, (input, weight, bias, out), input, weight, bias, stride, padding, output_padding,
