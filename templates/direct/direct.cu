@@ -112,6 +112,8 @@ constexpr int kStored = !kHasRuns || sizeof(Element) == 8                       
                         : kRun % (kVector / 2) == 0 && kOutWidth % (kVector / 2) == 0 ? kVector / 2
                                                                                       : 1;
 
+constexpr int kPlacesOfThread = 3;  // that it stages at a time, since more would spill
+
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 
@@ -148,7 +150,7 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* 
                          (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;  // else zero
   const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + ci)
                                          : x + ((static_cast<Offset>(ci) * in_d * in_h + iy) * in_w + ix);
-  if (kActivatesInput) {
+  if (kActivatesInput && !P::activates_reads) {
     stage.rows[channel][row][column] = is_inside ? widen(activate_input(*from)) : static_cast<Sum>(0);
   } else {
     stage_element(&stage.rows[channel][row][column], from, is_inside, x);
@@ -330,7 +332,10 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const Sum* x, co
     for (int row = 0; row < P::rows_per_thread; ++row) {
 #pragma unroll
       for (int column = 0; column < P::columns_per_thread; ++column) {
-        acc[channel][row][column] = fma(x[row * kPitch + column], weights[channel], acc[channel][row][column]);
+        const Sum value = x[row * kPitch + column];
+        acc[channel][row][column] =
+            fma(P::activates_reads ? activate(value, P::fuse_count, P::fuse_input_count) : value, weights[channel],
+                acc[channel][row][column]);
       }
     }
   }
@@ -502,7 +507,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         Stage& stage = stages[first_in / P::block_k % kBuffers];
         if (P::staged && P::asynchronous) {
           async_copy_wait_all();
-          if (kActivatesInput) {
+          if (kActivatesInput && !P::activates_reads) {
             activate_rows(stage, first_in, first_row, first_column, in_h, in_w);
           }
           __syncthreads();  // the k-block is staged, and all threads have read the one before

@@ -1,5 +1,5 @@
 (program direct
-  (digest "6d7ea0748de2fe186cbf6ea2031089fc25d7d4a0a7d9013241b1d14ec8665811")
+  (digest "e907a84e64a7acf2726b95f8d8591a782449a066ff74dc1d21c448e233557759")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -32,6 +32,7 @@
   (parameter int element_kind 0)
   (parameter int fuse_count 1)
   (parameter int fuse_input_count 0)
+  (parameter bool activates_reads false)
   (parameter int threads_x 16)
   (parameter int threads_y 8)
   (parameter int threads_z 1)
@@ -232,9 +233,10 @@
   (constant @108 bool kAdjacent (|| (! P::channels_last) (== P::y_channels 1)) (trail "columns are"))
   (constant @109 bool kHasRuns (&& (&& (&& kAdjacent kUnrolled) (== P::group_phases_w P::stride_w)) (>= P::width 0)))
   (constant @110 int kStored (? (|| (! kHasRuns) (== (sizeof Element) 8)) 1 (? (&& (== (% kRun kVector) 0) (== (% kOutWidth kVector) 0)) kVector (? (&& (== (% kRun (/ kVector 2)) 0) (== (% kOutWidth (/ kVector 2)) 0)) (/ kVector 2) 1))))
-  (static_assert @115 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @116 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @118 "Elements")
+  (constant @115 int kPlacesOfThread 3 (trail "that it stages at a time, since more would spill"))
+  (static_assert @117 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @118 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @120 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -272,7 +274,7 @@
           (else
             (return @6 value))))))
   (file "direct.cu")
-  (section @121 "Staging")
+  (section @123 "Staging")
   (file "device/input_activation.h")
   (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
   (function @15 device Element activate_input
@@ -280,31 +282,11 @@
     (attributes "__forceinline__")
     (argument Element value)
     (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
-  (function @20 device "unsigned int" activate_word
-    (comment "The same of a word: an element of fp32, or two of 16 bits.")
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (if_constexpr @1 (== (sizeof Element) 4)
-      (then
-        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
-      (else
-        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
-        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
-        (return @6 (| low (<< high 16))))))
-  (function @31 device uint4 activate_words
-    (comment "The same of a vector.")
-    (attributes "__forceinline__")
-    (argument uint4 words)
-    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
-  (function @36 device Element input_of
-    (comment "An element or a word as products take it: activated where the layer has the chain.")
+  (function @20 device Element input_of
+    (comment "An element as products take it: activated where the layer has the chain.")
     (attributes "inline")
     (argument Element value)
     (return @1 (? kActivatesInput (call activate_input value) value)))
-  (function @39 device "unsigned int" input_word
-    (attributes "inline")
-    (argument "unsigned int" word)
-    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "device/stage_element.h")
   (function @11 device void copy_element
     (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
@@ -330,16 +312,16 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct.cu")
-  (static_assert @124 (|| (|| (! kActivatesInput) (! P::asynchronous)) (! P::channels_last)) "pixels are activated on their way")
-  (record @126 Stage
+  (static_assert @126 (|| (|| (! kActivatesInput) (! P::asynchronous)) (! P::channels_last)) "pixels are activated on their way")
+  (record @128 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTapPlaces) P::block_k) weights))
-  (function @132 constexpr int channel_parts
+  (function @134 constexpr int channel_parts
     (comment "Into how many parts the channels of a k-block are cut, so that all threads have places to copy.")
     (argument int places)
     (argument int parts)
     (return @1 (? (>= parts P::block_k) P::block_k (? (>= (* places parts) (* 4 kThreads)) parts (call channel_parts places (* 2 parts))))))
-  (function @137 device void stage_pixel
+  (function @139 device void stage_pixel
     (comment "One place of stage_rows().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -361,12 +343,12 @@
     (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
       (trail "else zero"))
     (declare @12 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) ci)) (+ x (+ (* (+ (* (* (static_cast Offset ci) in_d) in_h) iy) in_w) ix))))
-    (if @14 kActivatesInput
+    (if @14 (&& kActivatesInput (! P::activates_reads))
       (then
         (do @15 (= (at (at (at (. stage rows) channel) row) column) (? is_inside (call widen (call activate_input (* from))) (static_cast Sum 0)))))
       (else
         (do @17 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside x)))))
-  (function @162 device void copy_rows
+  (function @164 device void copy_rows
     (comment "Copies a k-block of input channels, with the halo, to shared memory asynchronously. A thread finds a place of the")
     (comment "image once for several channels.")
     (attributes "__forceinline__")
@@ -392,7 +374,7 @@
       (for @15 (pragma "unroll 8") (declare @15 int channel (? (== kParts 1) 0 (/ i kPlaces))) (< channel P::block_k) (+= channel kParts)
         (declare @16 (const bool) is_there (|| kWholeKBlocks (< (+ first_channel channel) kGroupIn)))
         (do @17 (call copy_element (& (at (at (at (. stage rows) channel) row) column)) (+ from (? is_there (* channel in_pixels) 0)) (&& is_inside is_there))))))
-  (function @186 device void activate_rows
+  (function @188 device void activate_rows
     (comment "Activates what the thread's own copies have brought of a k-block: what is inside of the image. Zeros stay.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -415,7 +397,7 @@
               (then
                 (declare @14 (reference Sum) value (at (at (at (. stage rows) channel) row) column))
                 (do @15 (= value (call activate value P::fuse_count P::fuse_input_count))))))))))
-  (function @209 device void stage_weight
+  (function @211 device void stage_weight
     (comment "One place of stage_weights().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -433,12 +415,12 @@
       (trail "else zero"))
     (do @8 (call stage_element (& (at (at (at (. stage weights) k_block_channel) tap) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)) is_there weight)))
   (file "scalar/staging.h")
-  (constant @8 int kPlacesOfTurn (* 3 kThreads))
-  (constant @9 int kRowPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
-  (constant @10 int kRowPlacesInTurns (* (/ kRowPlaces kPlacesOfTurn) kPlacesOfTurn))
-  (constant @11 int kWeightPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
-  (constant @12 int kWeightPlacesInTurns (* (/ kWeightPlaces kPlacesOfTurn) kPlacesOfTurn))
-  (function @16 device void stage_rows
+  (constant @9 int kPlacesOfTurn (* kPlacesOfThread kThreads))
+  (constant @10 int kRowPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
+  (constant @11 int kRowPlacesInTurns (* (/ kRowPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (constant @12 int kWeightPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
+  (constant @13 int kWeightPlacesInTurns (* (/ kWeightPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (function @17 device void stage_rows
     (comment "Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of")
     (comment "the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -457,7 +439,7 @@
             (do @8 (call stage_pixel stage (+ first i) image first_channel first_row first_column depth height width))))))
     (for @13 (pragma "unroll 1") (declare @13 int i (+ kRowPlacesInTurns (. threadIdx x))) (< i kRowPlaces) (+= i kThreads)
       (do @14 (call stage_pixel stage i image first_channel first_row first_column depth height width))))
-  (function @36 device void stage_weights
+  (function @37 device void stage_weights
     (comment "Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel")
     (comment "of the group.")
     (attributes "__forceinline__")
@@ -474,17 +456,17 @@
     (for @12 (pragma "unroll 1") (declare @12 int i (+ kWeightPlacesInTurns (. threadIdx x))) (< i kWeightPlaces) (+= i kThreads)
       (do @13 (call stage_weight stage i weight first_channel first_of_tile kd))))
   (file "direct.cu")
-  (function @226 constexpr int inverse_modulo
+  (function @228 constexpr int inverse_modulo
     (comment "The number below m whose product with `a` has the remainder 1, by Euclid's algorithm; 0 where m is 1. The two have no")
     (comment "common divisor.")
     (argument int a)
     (argument int m)
     (return @1 (? (== m 1) 0 (? (== (% a m) 1) 1 (/ (+ 1 (* m (- (% a m) (call inverse_modulo m (% a m))))) (% a m))))))
-  (record @231 PhaseTaps
+  (record @233 PhaseTaps
     (comment "An axis's taps of one phase: the first, or the kernel's end, and the offset from m at which it reads the input.")
     (field int first)
     (field int offset))
-  (function @235 device PhaseTaps taps_of_phase
+  (function @237 device PhaseTaps taps_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (argument (const int) kernel)
@@ -497,7 +479,7 @@
     (do @5 (= (. taps first) (? (&& (< phase stride) (== (% (+ phase padding) divisor) 0)) (% (* (% (/ (+ phase padding) divisor) step) (call inverse_modulo (/ dilation divisor) step)) step) kernel)))
     (do @8 (= (. taps offset) (/ (- (+ phase padding) (* dilation (. taps first))) stride)))
     (return @9 taps))
-  (function @247 device PhaseTaps taps_from
+  (function @249 device PhaseTaps taps_from
     (comment "The same of the phase of kernel row or column `first`.")
     (attributes "__forceinline__")
     (argument int first)
@@ -510,24 +492,24 @@
     (do @3 (= (. taps first) (? (< first phases) first kernel)))
     (do @4 (= (. taps offset) (call offset_of_tap first stride padding dilation)))
     (return @5 taps))
-  (function @254 device PhaseTaps rows_of_phase
+  (function @256 device PhaseTaps rows_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesH P::kernel_h P::stride_h P::padding_h P::dilation_h) (call taps_of_phase phase P::kernel_h P::stride_h P::padding_h P::dilation_h))))
-  (function @258 device PhaseTaps columns_of_phase
+  (function @260 device PhaseTaps columns_of_phase
     (attributes "__forceinline__")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call taps_from phase kTapPhasesW P::kernel_w P::stride_w P::padding_w P::dilation_w) (call taps_of_phase phase P::kernel_w P::stride_w P::padding_w P::dilation_w))))
-  (function @264 device int output_phase_h
+  (function @266 device int output_phase_h
     (comment "The phase of the output that a grouped phase is.")
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_h P::padding_h P::dilation_h) phase)))
-  (function @267 device int output_phase_w
+  (function @269 device int output_phase_w
     (attributes "inline")
     (argument int phase)
     (return @1 (? kSplitsEmpty (call phase_of_tap phase P::stride_w P::padding_w P::dilation_w) phase)))
-  (function @274 device void stage_phase_weights
+  (function @276 device void stage_phase_weights
     (comment "The same as stage_weights() for the taps of a phase group alone, tap by tap of all its phases. {with phase_h: `phase_h` is the group's first row phase.}{with phase_w:  `phase_w` is its first column phase.} Phases may have fewer taps than there are places.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -548,7 +530,7 @@
       (if @13 (&& (< kh P::kernel_h) (< kw P::kernel_w))
         (then
           (do @14 (call stage_element (& (at (at (at (. stage weights) k_block_channel) place) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd (+ (* kh P::kernel_w) kw) kGroupOut P::kernel_d kTaps)) (&& (|| kWholeKBlocks (< ci kGroupIn)) (|| kWholeTiles (< co kGroupOut))) weight))))))
-  (function @297 device void stage_k_block
+  (function @299 device void stage_k_block
     (comment "Copies a k-block of input channels with its weights to a buffer. The arguments are those of the functions above.")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -574,10 +556,10 @@
         (do @11 (call stage_weights stage weight first_channel first_out kd)))
       (else
         (do @13 (call stage_phase_weights stage weight first_channel first_out kd phase_h phase_w)))))
-  (section @314 "Products")
-  (alias @317 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (section @316 "Products")
+  (alias @319 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one phase."))
-  (function @320 device (pointer (const Sum)) staged_input
+  (function @322 device (pointer (const Sum)) staged_input
     (comment "What a tap reads for a thread's first position, which lies at `place`: so many rows and columns after it.")
     (attributes "__forceinline__")
     (argument (reference (array (array (const Sum) kPitch) kStagedRows)) rows)
@@ -585,7 +567,7 @@
     (argument int row)
     (argument int column)
     (return @2 (+ (+ (+ (& (at (at rows 0) 0)) place) (* row kPitch)) column)))
-  (function @326 device void multiply_add
+  (function @328 device void multiply_add
     (comment "One tap: a rectangle of staged input times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -594,8 +576,9 @@
     (for @2 (pragma "unroll") (declare @2 int channel 0) (< channel P::channels_per_thread) (++ channel)
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
-          (do @7 (= (at (at (at acc channel) row) column) (call fma (at x (+ (* row kPitch) column)) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @341 device void multiply_add_unstaged
+          (declare @7 (const Sum) value (at x (+ (* row kPitch) column)))
+          (do @8 (= (at (at (at acc channel) row) column) (call fma (? P::activates_reads (call activate value P::fuse_count P::fuse_input_count) value) (at weights channel) (at (at (at acc channel) row) column))))))))
+  (function @346 device void multiply_add_unstaged
     (comment "One tap of one input channel whose rows are not staged: every read is checked against the image.")
     (comment "`x` is the channel's first element, (iy, ix) the input of the thread's first position.")
     (attributes "__forceinline__")
@@ -618,7 +601,7 @@
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
                   (do @15 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (* channel (* (call weight_channel_step kTaps) (? P::weight_channels_last 1 P::kernel_d))))) (at (at (at acc channel) row) column))))))))))))
-  (section @367 "Epilogue")
+  (section @372 "Epilogue")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -738,7 +721,7 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct.cu")
-  (function @373 device void store
+  (function @378 device void store
     (comment "Stores the outputs of one thread and phase. `y` is the image, co the first channel, (oy, ox) the output of the first")
     (comment "position.")
     (attributes "__forceinline__")
@@ -768,7 +751,7 @@
                       (do @17 (= (at y (+ (+ (* (+ (* (static_cast Offset out_row) out_w) out_column) P::y_channels) co) channel)) (call narrow value))))
                     (else
                       (do @19 (= (at y (+ (* (+ (* (* (static_cast Offset (+ co channel)) out_d) out_h) out_row) out_w) out_column)) (call narrow value)))))))))))))
-  (function @404 device void store_runs
+  (function @409 device void store_runs
     (comment "Stores the outputs of one thread and row phase, all of whose column phases it has, adjacent ones as vectors. No")
     (comment "vector has outputs of two rows. `y` is the image, co the first channel, (oy, ox) the first output of the first")
     (comment "position. Images are aligned to vectors where the whole tensor is.")
@@ -803,8 +786,8 @@
                           (do @21 (call store_16 (+ to i) (+ values i))))
                         (else
                           (do @23 (call store_8 (+ to i) (+ values i)))))))))))))))
-  (section @437 "Kernel")
-  (function @439 kernel void direct
+  (section @442 "Kernel")
+  (function @444 kernel void direct
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -877,7 +860,7 @@
             (if @64 (&& P::staged P::asynchronous)
               (then
                 (do @65 (call async_copy_wait_all))
-                (if @66 kActivatesInput
+                (if @66 (&& kActivatesInput (! P::activates_reads))
                   (then
                     (do @67 (call activate_rows stage first_in first_row first_column in_h in_w))))
                 (do @69 (call __syncthreads)

@@ -43,6 +43,8 @@ struct Parameters {
   // arguments.
   static constexpr int fuse_count = 1;
   static constexpr int fuse_input_count = 0;
+  // That chain keeps zeros and costs so little that reads of what is staged activate it; else its own pass does.
+  static constexpr bool activates_reads = false;
 
   // The block: threads along columns, rows and output channels, and what each thread makes: a rectangle of positions
   // for some channels, in every phase of a phase group.

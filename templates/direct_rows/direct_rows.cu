@@ -96,7 +96,12 @@ constexpr int kAlignment = kStoreAlignment > kLoadAlignment ? kStoreAlignment : 
 #include "device/scalar.h"
 
 // ---- Staging ----
-#include "device/input_activation.h"
+// Two elements of 16 bits in a word.
+__device__ __forceinline__ unsigned int pair(Sum low, Sum high) {
+  return static_cast<unsigned int>(narrow(low)) | static_cast<unsigned int>(narrow(high)) << 16;
+}
+
+#include "device/input_words.h"
 #include "device/stage_element.h"
 
 // {if not is_copied: Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "b10d27c17bbf445c15e9df3bab21031103beaa4200d5016f9d0ff0a1c7a80c4a")
+  (digest "074bd4b2e161c5dbddb70b7c0ab67fdd99189ca217a2589e47b7d4ee4b5853b3")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -273,6 +273,12 @@
             (return @6 value))))))
   (file "direct_rows.cu")
   (section @98 "Staging")
+  (function @100 device "unsigned int" pair
+    (comment "Two elements of 16 bits in a word.")
+    (attributes "__forceinline__")
+    (argument Sum low)
+    (argument Sum high)
+    (return @1 (| (static_cast "unsigned int" (call narrow low)) (<< (static_cast "unsigned int" (call narrow high)) 16))))
   (file "device/input_activation.h")
   (constant @12 bool kActivatesInput (> P::fuse_input_count 0))
   (function @15 device Element activate_input
@@ -280,28 +286,28 @@
     (attributes "__forceinline__")
     (argument Element value)
     (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
-  (function @20 device "unsigned int" activate_word
-    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+  (function @20 device Element input_of
+    (comment "An element as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (file "device/input_words.h")
+  (function @10 device "unsigned int" activate_word
+    (comment "A word, activated: an element of fp32, or two of 16 bits.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (if_constexpr @1 (== (sizeof Element) 4)
       (then
         (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
       (else
-        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
-        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
-        (return @6 (| low (<< high 16))))))
-  (function @31 device uint4 activate_words
+        (return @4 (call pair (call activate (call widen (static_cast Element word)) P::fuse_count P::fuse_input_count) (call activate (call widen (static_cast Element (>> word 16))) P::fuse_count P::fuse_input_count))))))
+  (function @20 device uint4 activate_words
     (comment "The same of a vector.")
     (attributes "__forceinline__")
     (argument uint4 words)
     (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
-  (function @36 device Element input_of
-    (comment "An element or a word as products take it: activated where the layer has the chain.")
-    (attributes "inline")
-    (argument Element value)
-    (return @1 (? kActivatesInput (call activate_input value) value)))
-  (function @39 device "unsigned int" input_word
+  (function @25 device "unsigned int" input_word
+    (comment "A word as products take it: activated where the layer has the chain.")
     (attributes "inline")
     (argument "unsigned int" word)
     (return @1 (? kActivatesInput (call activate_word word) word)))
@@ -330,7 +336,7 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct_rows.cu")
-  (function @104 device void stage_vector
+  (function @109 device void stage_vector
     (comment "{if not is_copied: Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.}{if is_copied: Activates a vector of a row that is inside of the image.}")
     (attributes "__forceinline__")
     (argument (pointer Sum) to)
@@ -359,7 +365,7 @@
             (declare @19 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
             (for @21 (pragma "unroll") (declare @21 int k 0) (< k 4) (+= k 2)
               (do @22 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))))
-  (function @137 device void stage_input
+  (function @142 device void stage_input
     (comment "{if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.}{if is_copied: Activates what the thread's own copies have brought of it: what is inside of the image.} `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first staged.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) planes)
@@ -426,14 +432,14 @@
                           (do @61 (= value (call activate value P::fuse_count P::fuse_input_count))))))))
                 (else
                   (do @64 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))))
-  (constant @207 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @210 device int weight_place
+  (constant @212 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @215 device int weight_place
     (comment "Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @216 device void stage_weights
+  (function @221 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are those of the tile's first group, first_out the tile's first channel in it{with channels: , of `channels` from there}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) weights)
@@ -450,10 +456,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @235 "Products")
-  (alias @238 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @240 "Products")
+  (alias @243 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @241 device void multiply_add
+  (function @246 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -464,7 +470,7 @@
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (declare @6 (const int) place (+ (? kOwnInputs (* channel kVectorStep) 0) (* column kColumnStep)))
         (do @7 (= (at (at acc channel) column) (call fma (at x place) weight (at (at acc channel) column)))))))
-  (section @253 "Epilogue")
+  (section @258 "Epilogue")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -584,19 +590,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @258 device int skew_of
+  (function @263 device int skew_of
     (comment "How many elements after the start of a 16-byte vector this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @264 Place
+  (record @269 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @269 device (pointer Element) run_start
+  (function @274 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -608,7 +614,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::y_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @279 device int run_length
+  (function @284 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -621,13 +627,13 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (record @292 Run
+  (record @297 Run
     (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
     (field int ends))
-  (function @297 device Run run_of
+  (function @302 device Run run_of
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Place)) place)
@@ -639,7 +645,7 @@
     (declare @4 (const int) head (? kSkewed (call min (% (- kVector (call skew_of start)) kVector) length) 0))
     (declare @5 (const int) vectors (/ (- length head) kVector))
     (return @6 (init start head vectors (- length (* vectors kVector)))))
-  (function @307 device void store_runs
+  (function @312 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -663,8 +669,8 @@
           (for @17 (pragma "unroll 1") (declare @17 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
             (declare @18 (const int) element (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector))))
             (do @19 (= (at (. of_run start) element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (constant @333 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
-  (function @336 device void fill_runs
+  (constant @338 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
+  (function @341 device void fill_runs
     (comment "Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -692,7 +698,7 @@
           (then
             (for @26 (pragma "unroll 1") (declare @26 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
               (do @27 (= (at (. of_run start) (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector)))) (call narrow value)))))))))
-  (function @371 device void store_pixels
+  (function @376 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -722,7 +728,7 @@
                       (do @22 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @24 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @405 device void store_exchanged
+  (function @410 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -762,8 +768,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @447 "Kernel")
-  (function @449 kernel void direct_rows
+  (section @452 "Kernel")
+  (function @454 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

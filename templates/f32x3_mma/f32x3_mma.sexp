@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "f0b9431df080553d937d3d2c2b7f03745e0d609b2c25293ca5c2c0d37b0c8b9a")
+  (digest "8d1ebe0ed13cb24cd6079ff0dbccab95f952190b0c63e02700163aa41b3cd94c")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -813,31 +813,11 @@
     (attributes "__forceinline__")
     (argument Element value)
     (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
-  (function @20 device "unsigned int" activate_word
-    (comment "The same of a word: an element of fp32, or two of 16 bits.")
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (if_constexpr @1 (== (sizeof Element) 4)
-      (then
-        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
-      (else
-        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
-        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
-        (return @6 (| low (<< high 16))))))
-  (function @31 device uint4 activate_words
-    (comment "The same of a vector.")
-    (attributes "__forceinline__")
-    (argument uint4 words)
-    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
-  (function @36 device Element input_of
-    (comment "An element or a word as products take it: activated where the layer has the chain.")
+  (function @20 device Element input_of
+    (comment "An element as products take it: activated where the layer has the chain.")
     (attributes "inline")
     (argument Element value)
     (return @1 (? kActivatesInput (call activate_input value) value)))
-  (function @39 device "unsigned int" input_word
-    (attributes "inline")
-    (argument "unsigned int" word)
-    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "staging.h")
   (constant @9 int kSharers kUnits (trail "threads that share a place, each with a unit of 8 channels"))
   (file "window/places.h")

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "df686c02d345711cdd32ff1e9e97ad56dc523f3faa523b078a43c21453ba9bfd")
+  (digest "b8092ad317e86d31163925c0e1cd38e931d1cd6f26933642a5bd20f5c8d52f69")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -726,28 +726,28 @@
     (attributes "__forceinline__")
     (argument Element value)
     (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
-  (function @20 device "unsigned int" activate_word
-    (comment "The same of a word: an element of fp32, or two of 16 bits.")
+  (function @20 device Element input_of
+    (comment "An element as products take it: activated where the layer has the chain.")
+    (attributes "inline")
+    (argument Element value)
+    (return @1 (? kActivatesInput (call activate_input value) value)))
+  (file "device/input_words.h")
+  (function @10 device "unsigned int" activate_word
+    (comment "A word, activated: an element of fp32, or two of 16 bits.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (if_constexpr @1 (== (sizeof Element) 4)
       (then
         (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
       (else
-        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
-        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
-        (return @6 (| low (<< high 16))))))
-  (function @31 device uint4 activate_words
+        (return @4 (call pair (call activate (call widen (static_cast Element word)) P::fuse_count P::fuse_input_count) (call activate (call widen (static_cast Element (>> word 16))) P::fuse_count P::fuse_input_count))))))
+  (function @20 device uint4 activate_words
     (comment "The same of a vector.")
     (attributes "__forceinline__")
     (argument uint4 words)
     (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
-  (function @36 device Element input_of
-    (comment "An element or a word as products take it: activated where the layer has the chain.")
-    (attributes "inline")
-    (argument Element value)
-    (return @1 (? kActivatesInput (call activate_input value) value)))
-  (function @39 device "unsigned int" input_word
+  (function @25 device "unsigned int" input_word
+    (comment "A word as products take it: activated where the layer has the chain.")
     (attributes "inline")
     (argument "unsigned int" word)
     (return @1 (? kActivatesInput (call activate_word word) word)))

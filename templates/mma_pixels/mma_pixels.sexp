@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "891a67043014e20ab83efb0f81fa5edc7359856b86f05bd7c20290345a121317")
+  (digest "a489658c5769438cf86afac18d605b95dd89b949ea7bae7434324befae421bc4")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -539,31 +539,11 @@
     (attributes "__forceinline__")
     (argument Element value)
     (return @1 (call narrow (call activate (call widen value) P::fuse_count P::fuse_input_count))))
-  (function @20 device "unsigned int" activate_word
-    (comment "The same of a word: an element of fp32, or two of 16 bits.")
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (if_constexpr @1 (== (sizeof Element) 4)
-      (then
-        (return @2 (call __float_as_uint (call activate_input (call __uint_as_float word)))))
-      (else
-        (declare @4 (const "unsigned int") low (call activate_input (static_cast Element word)))
-        (declare @5 (const "unsigned int") high (call activate_input (static_cast Element (>> word 16))))
-        (return @6 (| low (<< high 16))))))
-  (function @31 device uint4 activate_words
-    (comment "The same of a vector.")
-    (attributes "__forceinline__")
-    (argument uint4 words)
-    (return @1 (call make_uint4 (call activate_word (. words x)) (call activate_word (. words y)) (call activate_word (. words z)) (call activate_word (. words w)))))
-  (function @36 device Element input_of
-    (comment "An element or a word as products take it: activated where the layer has the chain.")
+  (function @20 device Element input_of
+    (comment "An element as products take it: activated where the layer has the chain.")
     (attributes "inline")
     (argument Element value)
     (return @1 (? kActivatesInput (call activate_input value) value)))
-  (function @39 device "unsigned int" input_word
-    (attributes "inline")
-    (argument "unsigned int" word)
-    (return @1 (? kActivatesInput (call activate_word word) word)))
   (file "device/warp.h")
   (primitive @6 computes "unsigned int" lane_id (uses) "// This thread's lane, 0 to 31.\n__device__ __forceinline__ unsigned int lane_id() {\n  unsigned int lane;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n  return lane;\n}")
   (primitive @13 computes int warp_uniform (uses) "// Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.\n__device__ __forceinline__ int warp_uniform(int value) {\n  return __shfl_sync(0xffffffffu, value, 0);\n}")

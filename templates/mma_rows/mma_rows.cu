@@ -104,7 +104,7 @@ __device__ __forceinline__ unsigned int pair(Sum low, Sum high) {
 }
 
 // ---- Staging ----
-#include "device/input_activation.h"
+#include "device/input_words.h"
 
 // Copies the input of a tile with its halo to shared memory: zeros where the image ends.
 // `x` is the first channel that is staged; row and column are the first staged.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/element.h"
-#include "device/input_activation.h"
+#include "device/input_words.h"
 #include "device/warpgroup.h"
 #include "forward_gemm/taps.h"
 #include "layout.h"

@@ -5,7 +5,7 @@
 
 #include "device/async_copy.h"
 #include "device/element.h"
-#include "device/input_activation.h"
+#include "device/input_words.h"
 #include "device/memory.h"
 
 // One asynchronous copy: `bytes` from memory, and zeros for the rest of it.

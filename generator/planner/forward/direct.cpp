@@ -34,12 +34,23 @@ bool makes_one_channel(const Facts& f) {
   return f.layer.dtype == Dtype::kF32 && !f.channels_last && f.group_out == 1;
 }
 
+/// Whether each step of fuse_input keeps zeros and is an instruction or two, and x of the precision of the sums.
+bool activates_reads(const Layer& layer) {
+  const auto is_cheap = [](const Activation& step) {
+    return step.kind == ActivationKind::kRelu || step.kind == ActivationKind::kLeakyRelu ||
+           step.kind == ActivationKind::kScale;
+  };
+  const bool is_wide = layer.dtype == Dtype::kF32 || layer.dtype == Dtype::kF64;
+  return is_wide && !layer.fuse_input.empty() && std::ranges::all_of(layer.fuse_input, is_cheap);
+}
+
 /// What is tried, the first choice first.
 std::vector<Aim> aims_of(const Facts& facts) {
   constexpr double kWorthwhile = 0.9;
   constexpr std::int64_t kPhasesChannels = 4;
   std::vector<Aim> aims(kAims.begin(), kAims.end());
-  aims.insert(aims.begin() + 1, kForwardAims.begin(), kForwardAims.end());
+  aims.insert(aims.begin() + 1, Aim{.asynchronous = false});
+  aims.insert(aims.begin() + 1, kEvenAims.begin(), kEvenAims.end());
   // Where tensor cores take the layer, direct's time was fitted to its plain first choice, except for one channel.
   const Compute compute = facts.layer.compute;
   const bool is_exact = compute == Compute::kF32 || compute == Compute::kF32x3 || compute == Compute::kF64;
@@ -62,6 +73,11 @@ struct Direct : GeneralPlanner<Direct, Facts, kForwardConstants> {
   static constexpr bool kStreams = true;
   static constexpr FuseInput kFuseInput = FuseInput::kAny;
 
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = scalar_parameters(problem.layer, problem.direction);
+    p["activates_reads"] = activates_reads(problem.layer);
+    return p;
+  }
   static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f)); }
   /// The kernel's coordinates to the end of the last tile, and the grid.
   static Result<void> check_block(const Facts& f, const Block&, Constants& c) {
