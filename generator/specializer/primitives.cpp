@@ -191,7 +191,7 @@ std::vector<PrimitiveNeed> make_table() {
       {"mbarrier_init", "mbarrier_invalidate", "mbarrier_arrive", "mbarrier_test", "mbarrier_poll"});
   add("barrier", {kTma},
       {"fence_mbarrier_init", "mbarrier_arrive_expect", "mbarrier_expect", "mbarrier_arrive_remote",
-       "mbarrier_try_wait", "mbarrier_wait", "mbarrier_wait_cluster"});
+       "mbarrier_release_remote", "mbarrier_try_wait", "mbarrier_wait", "mbarrier_wait_cluster"});
   add("matrix_load", {kLdmatrix},
       {"matrix_load_x1", "matrix_load_x1_transposed", "matrix_load_x2", "matrix_load_x2_transposed", "matrix_load_x4",
        "matrix_load_x4_transposed"});

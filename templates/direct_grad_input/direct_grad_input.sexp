@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "833eb73c1cfc2e079fa8c73f50cddebf8f4714a175a09b92833078de4b20ec9d")
+  (digest "2196e6947e921e788813cd18f7f18ca3b640e21d538cccd1ce1061c7ad4909d9")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -38,6 +38,24 @@
   (parameter int blocks_per_sm 2)
   (parameter int block_k 3)
   (parameter bool staged true)
+  (parameter bool asynchronous true)
+  (file "device/memory.h")
+  (verbatim @5 dynamic_shared_memory "extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];")
+  (primitive @8 computes (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
+  (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
+  (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
+  (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
+  (primitive @38 acts void store_global_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory in one instruction.\n__device__ __forceinline__ void store_global_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
+  (primitive @43 acts void store_global_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory in one instruction.\n__device__ __forceinline__ void store_global_8(void* to, uint2 value) {\n  asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
+  (primitive @48 acts void store_global_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory in one instruction.\n__device__ __forceinline__ void store_global_16(void* to, uint4 value) {\n  asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
+  (file "device/async_copy.h")
+  (primitive @13 acts void async_copy_4 (uses shared_address) "// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.\n__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
+  (primitive @19 acts void async_copy_8 (uses shared_address) "// Copies `bytes` (0 to 8) from global to shared memory and writes zeros for the rest of 8; aligned to 8.\n__device__ __forceinline__ void async_copy_8(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
+  (primitive @25 acts void async_copy_16 (uses shared_address) "// Copies `bytes` (0 to 16) from global to shared memory and writes zeros for the rest of 16; aligned to 16. Not in L1.\n__device__ __forceinline__ void async_copy_16(void* to, const void* from, unsigned int bytes) {\n  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(shared_address(to)), \"l\"(from), \"r\"(bytes)\n               : \"memory\");\n}")
+  (primitive @31 acts void async_copy_commit (uses) "// Closes a group: all copies of this thread since the last one. An empty group is legal.\n__device__ __forceinline__ void async_copy_commit() {\n  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n}")
+  (primitive @38 acts void async_copy_wait (uses) "// Waits until at most the `pending` (a constant, 0 to 7) newest groups of this thread are still in flight.\n__device__ __forceinline__ void async_copy_wait(int pending) {\n  switch (pending) {\n    case 0:\n      asm volatile(\"cp.async.wait_group 0;\" ::: \"memory\");\n      break;\n    case 1:\n      asm volatile(\"cp.async.wait_group 1;\" ::: \"memory\");\n      break;\n    case 2:\n      asm volatile(\"cp.async.wait_group 2;\" ::: \"memory\");\n      break;\n    case 3:\n      asm volatile(\"cp.async.wait_group 3;\" ::: \"memory\");\n      break;\n    case 4:\n      asm volatile(\"cp.async.wait_group 4;\" ::: \"memory\");\n      break;\n    case 5:\n      asm volatile(\"cp.async.wait_group 5;\" ::: \"memory\");\n      break;\n    case 6:\n      asm volatile(\"cp.async.wait_group 6;\" ::: \"memory\");\n      break;\n    case 7:\n      asm volatile(\"cp.async.wait_group 7;\" ::: \"memory\");\n      break;\n    default:\n      __trap();\n  }\n}")
+  (primitive @70 acts void async_copy_wait_all (uses) "// Waits for all copies of this thread, in groups or not.\n__device__ __forceinline__ void async_copy_wait_all() {\n  asm volatile(\"cp.async.wait_all;\" ::: \"memory\");\n}")
+  (primitive @77 acts void async_copy_arrive (uses shared_address) "// Arrives at an mbarrier once all copies that this thread has asked for so far are in shared memory; does not wait.\n__device__ __forceinline__ void async_copy_arrive(unsigned long long* barrier) {\n  asm volatile(\"cp.async.mbarrier.arrive.noinc.shared.b64 [%0];\" ::\"r\"(shared_address(barrier)) : \"memory\");\n}")
   (file "device/call_sizes.h")
   (function @7 device int input_rows
     (attributes "inline")
@@ -64,15 +82,6 @@
     (attributes "inline")
     (argument int in_d)
     (return @1 (+ (* (- in_d 1) P::stride_d) (- (+ (+ (* P::dilation_d (- P::kernel_d 1)) P::output_padding_d) 1) (* 2 P::padding_d)))))
-  (file "device/memory.h")
-  (verbatim @5 dynamic_shared_memory "extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];")
-  (primitive @8 computes (pointer void) shared_memory (uses dynamic_shared_memory) "// The block's dynamic shared memory, 16-byte aligned.\n__device__ __forceinline__ void* shared_memory() {\n  return dynamic_shared_memory;\n}")
-  (primitive @15 computes "unsigned int" shared_address (uses) "// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.\n__device__ __forceinline__ unsigned int shared_address(const void* to) {\n  return __cvta_generic_to_shared(to);\n}")
-  (primitive @23 computes (pointer "unsigned char") shared_align (uses shared_address) "// The first address at or above `pointer` that is a multiple of `alignment` (a power of two) bytes in the shared\n// window.\n__device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned int alignment) {\n  const unsigned int address = shared_address(pointer);\n  return static_cast<unsigned char*>(pointer) + ((alignment - address % alignment) % alignment);\n}")
-  (primitive @29 computes uint4 load_constant_16 (uses) "// Reads 16 bytes (aligned to 16) of global memory that nobody writes while the kernel runs, and keeps them in L1.\n__device__ __forceinline__ uint4 load_constant_16(const void* from) {\n  uint4 value;\n  asm(\"ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\"\n      : \"=r\"(value.x), \"=r\"(value.y), \"=r\"(value.z), \"=r\"(value.w)\n      : \"l\"(from));\n  return value;\n}")
-  (primitive @38 acts void store_global_4 (uses) "// Writes 4 bytes (aligned to 4) to global memory in one instruction.\n__device__ __forceinline__ void store_global_4(void* to, unsigned int value) {\n  asm volatile(\"st.global.b32 [%0], %1;\" ::\"l\"(to), \"r\"(value) : \"memory\");\n}")
-  (primitive @43 acts void store_global_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory in one instruction.\n__device__ __forceinline__ void store_global_8(void* to, uint2 value) {\n  asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
-  (primitive @48 acts void store_global_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory in one instruction.\n__device__ __forceinline__ void store_global_16(void* to, uint4 value) {\n  asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/template.h")
   (function @13 constexpr int ceil_div
     (argument int a)
@@ -112,10 +121,10 @@
     (argument int dilation)
     (return @1 (- (call floor_div (- (* dilation k) padding) stride))))
   (file "direct_grad_input.cu")
-  (alias @18 Element P::Element)
-  (alias @19 Sum P::Sum)
-  (alias @20 Offset P::Offset)
-  (alias @21 WeightIndex P::Offset)
+  (alias @19 Element P::Element)
+  (alias @20 Sum P::Sum)
+  (alias @21 Offset P::Offset)
+  (alias @22 WeightIndex P::Offset)
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -156,26 +165,28 @@
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "direct_grad_input.cu")
-  (constant @25 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
-  (constant @26 int kTaps (* P::kernel_h P::kernel_w))
-  (constant @27 int kGroupIn (/ P::in_channels P::groups))
-  (constant @28 int kGroupOut (/ P::out_channels P::groups))
-  (constant @29 int kTileColumns (* P::threads_x P::columns_per_thread))
-  (constant @30 int kTileRows (* P::threads_y P::rows_per_thread))
-  (constant @31 int kTileChannels (* P::threads_z P::channels_per_thread))
-  (constant @32 int kChannelTiles (call ceil_div kGroupIn kTileChannels) (trail "of one group"))
-  (constant @33 bool kWholeTiles (== (% kGroupIn kTileChannels) 0) (trail "no channel tile is ragged"))
-  (constant @34 bool kWholeKBlocks (== (% kGroupOut P::block_k) 0))
-  (constant @37 bool kUnrolled (<= kTaps 256))
-  (constant @38 int kWrittenTaps (? kUnrolled kTaps 1))
-  (constant @41 int kStagedRows (+ (+ (* (- kTileRows 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) 1))
-  (constant @42 int kStagedColumns (+ (+ (* (- kTileColumns 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) 1))
-  (constant @43 int kPitch (* (call ceil_div kStagedColumns 4) 4))
-  (constant @46 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
-  (constant @50 "long long" kSharedBytes (* P::block_k kChannelBytes))
-  (static_assert @52 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @53 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
-  (section @55 "Elements")
+  (constant @26 int kThreads (* (* P::threads_x P::threads_y) P::threads_z))
+  (constant @27 int kTaps (* P::kernel_h P::kernel_w))
+  (constant @28 int kGroupIn (/ P::in_channels P::groups))
+  (constant @29 int kGroupOut (/ P::out_channels P::groups))
+  (constant @30 int kTileColumns (* P::threads_x P::columns_per_thread))
+  (constant @31 int kTileRows (* P::threads_y P::rows_per_thread))
+  (constant @32 int kTileChannels (* P::threads_z P::channels_per_thread))
+  (constant @33 int kChannelTiles (call ceil_div kGroupIn kTileChannels) (trail "of one group"))
+  (constant @34 bool kWholeTiles (== (% kGroupIn kTileChannels) 0) (trail "no channel tile is ragged"))
+  (constant @35 bool kWholeKBlocks (== (% kGroupOut P::block_k) 0))
+  (constant @38 bool kUnrolled (<= kTaps 256))
+  (constant @39 int kWrittenTaps (? kUnrolled kTaps 1))
+  (constant @42 int kStagedRows (+ (+ (* (- kTileRows 1) P::stride_h) (* P::dilation_h (- P::kernel_h 1))) 1))
+  (constant @43 int kStagedColumns (+ (+ (* (- kTileColumns 1) P::stride_w) (* P::dilation_w (- P::kernel_w 1))) 1))
+  (constant @44 int kPitch (* (call ceil_div kStagedColumns 4) 4))
+  (constant @47 int kBuffers (? (&& P::asynchronous (> kGroupOut P::block_k)) 2 1))
+  (constant @50 "long long" kChannelBytes (? P::staged (* (static_cast "long long" (sizeof Sum)) (+ (* (static_cast "long long" kStagedRows) kPitch) (* (static_cast "long long" kTaps) kTileChannels))) 0))
+  (constant @54 "long long" kSharedBytes (* kBuffers (* P::block_k kChannelBytes)))
+  (constant @57 int kPlacesOfThread (? (<= (* (* P::channels_per_thread P::rows_per_thread) P::columns_per_thread) 32) 8 3))
+  (static_assert @59 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @60 (&& (== (% kThreads 32) 0) (<= kThreads 1024)) "a block is whole warps")
+  (section @62 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -213,11 +224,36 @@
           (else
             (return @6 value))))))
   (file "direct_grad_input.cu")
-  (section @58 "Staging")
-  (record @60 Stage
+  (section @65 "Staging")
+  (file "device/stage_element.h")
+  (function @11 device void copy_element
+    (comment "Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.")
+    (attributes "__forceinline__")
+    (argument (pointer P::Sum) to)
+    (argument (pointer (const P::Element)) from)
+    (argument bool is_inside)
+    (if @1 (== (sizeof P::Element) 4)
+      (then
+        (do @2 (call async_copy_4 to from (? is_inside 4 0))))
+      (else
+        (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
+  (function @21 device void stage_element
+    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
+    (attributes "__forceinline__")
+    (argument (pointer P::Sum) to)
+    (argument (pointer (const P::Element)) from)
+    (argument bool is_inside)
+    (argument (pointer (const P::Element)) legal)
+    (if @2 P::asynchronous
+      (then
+        (do @3 (call copy_element to (? is_inside from legal) is_inside)))
+      (else
+        (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
+  (file "direct_grad_input.cu")
+  (record @68 Stage
     (field (array (array (array Sum kPitch) kStagedRows) P::block_k) rows)
     (field (array (array (array Sum kTileChannels) kTaps) P::block_k) weights))
-  (function @66 device void stage_pixel
+  (function @74 device void stage_pixel
     (comment "One place of stage_rows().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -236,16 +272,11 @@
     (declare @7 (const int) co (+ first_channel channel))
     (declare @8 (const int) oy (+ first_row row))
     (declare @9 (const int) ox (+ first_column column))
-    (declare @10 Sum value 0)
-    (if @11 (&& (&& (&& (&& (|| kWholeKBlocks (< co kGroupOut)) (|| (== P::padding_h 0) (>= oy 0))) (< oy out_h)) (|| (== P::padding_w 0) (>= ox 0))) (< ox out_w))
-      (then
-        (if @13 P::channels_last
-          (then
-            (do @14 (= value (call widen (at grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::y_channels) co))))))
-          (else
-            (do @16 (= value (call widen (at grad_y (+ (* (+ (* (* (static_cast Offset co) out_d) out_h) oy) out_w) ox)))))))))
-    (do @19 (= (at (at (at (. stage rows) channel) row) column) value)))
-  (function @89 device void stage_weight
+    (declare @10 (const bool) is_inside (&& (&& (&& (&& (|| kWholeKBlocks (< co kGroupOut)) (|| (== P::padding_h 0) (>= oy 0))) (< oy out_h)) (|| (== P::padding_w 0) (>= ox 0))) (< ox out_w))
+      (trail "else zero"))
+    (declare @12 (pointer (const Element)) from (? P::channels_last (+ grad_y (+ (* (+ (* (static_cast Offset oy) out_w) ox) P::y_channels) co)) (+ grad_y (+ (* (+ (* (* (static_cast Offset co) out_d) out_h) oy) out_w) ox))))
+    (do @14 (call stage_element (& (at (at (at (. stage rows) channel) row) column)) from is_inside grad_y)))
+  (function @92 device void stage_weight
     (comment "One place of stage_weights().")
     (attributes "__forceinline__")
     (argument (reference Stage) stage)
@@ -259,18 +290,16 @@
     (declare @4 (const int) channel (/ i (* kTaps P::block_k)))
     (declare @5 (const int) co (+ first_channel k_channel))
     (declare @6 (const int) ci (+ first_in channel))
-    (declare @7 Sum value 0)
-    (if @8 (&& (|| kWholeKBlocks (< co kGroupOut)) (|| kWholeTiles (< ci kGroupIn)))
-      (then
-        (do @9 (= value (call widen (at weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)))))))
-    (do @12 (= (at (at (at (. stage weights) k_channel) tap) channel) value)))
+    (declare @7 (const bool) is_there (&& (|| kWholeKBlocks (< co kGroupOut)) (|| kWholeTiles (< ci kGroupIn)))
+      (trail "else zero"))
+    (do @8 (call stage_element (& (at (at (at (. stage weights) k_channel) tap) channel)) (+ weight (call depth_weight_offset (static_cast WeightIndex ci) co kd tap kGroupOut P::kernel_d kTaps)) is_there weight)))
   (file "scalar/staging.h")
-  (constant @8 int kPlacesOfTurn (* 3 kThreads))
-  (constant @9 int kRowPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
-  (constant @10 int kRowPlacesInTurns (* (/ kRowPlaces kPlacesOfTurn) kPlacesOfTurn))
-  (constant @11 int kWeightPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
-  (constant @12 int kWeightPlacesInTurns (* (/ kWeightPlaces kPlacesOfTurn) kPlacesOfTurn))
-  (function @16 device void stage_rows
+  (constant @9 int kPlacesOfTurn (* kPlacesOfThread kThreads))
+  (constant @10 int kRowPlaces (? (! P::staged) 0 (* (* P::block_k kStagedRows) kStagedColumns)))
+  (constant @11 int kRowPlacesInTurns (* (/ kRowPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (constant @12 int kWeightPlaces (? (! P::staged) 0 (* (* P::block_k kTileChannels) kTaps)))
+  (constant @13 int kWeightPlacesInTurns (* (/ kWeightPlaces kPlacesOfTurn) kPlacesOfTurn))
+  (function @17 device void stage_rows
     (comment "Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of")
     (comment "the group in this image; channel, row and column are the first that are staged.")
     (attributes "__forceinline__")
@@ -289,7 +318,7 @@
             (do @8 (call stage_pixel stage (+ first i) image first_channel first_row first_column depth height width))))))
     (for @13 (pragma "unroll 1") (declare @13 int i (+ kRowPlacesInTurns (. threadIdx x))) (< i kRowPlaces) (+= i kThreads)
       (do @14 (call stage_pixel stage i image first_channel first_row first_column depth height width))))
-  (function @36 device void stage_weights
+  (function @37 device void stage_weights
     (comment "Copies the weights of a k-block to shared memory, the tile's channels innermost. `weight` is the first input channel")
     (comment "of the group.")
     (attributes "__forceinline__")
@@ -306,10 +335,26 @@
     (for @12 (pragma "unroll 1") (declare @12 int i (+ kWeightPlacesInTurns (. threadIdx x))) (< i kWeightPlaces) (+= i kThreads)
       (do @13 (call stage_weight stage i weight first_channel first_of_tile kd))))
   (file "direct_grad_input.cu")
-  (section @106 "Products")
-  (alias @109 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
+  (function @108 device void stage_k_block
+    (comment "Copies a k-block of output channels with its weights to a buffer. The arguments are those of the functions above.")
+    (attributes "__forceinline__")
+    (argument (reference Stage) stage)
+    (argument (restrict (pointer (const Element))) grad_y)
+    (argument (restrict (pointer (const Element))) weight)
+    (argument int first_channel)
+    (argument (const int) first_in)
+    (argument (const int) kd)
+    (argument int first_row)
+    (argument (const int) first_column)
+    (argument (const int) out_d)
+    (argument (const int) out_h)
+    (argument (const int) out_w)
+    (do @4 (call stage_rows stage grad_y first_channel first_row first_column out_d out_h out_w))
+    (do @5 (call stage_weights stage weight first_channel first_in kd)))
+  (section @116 "Products")
+  (alias @119 Accumulators (array (array (array Sum P::columns_per_thread) P::rows_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators."))
-  (function @112 device void multiply_add
+  (function @122 device void multiply_add
     (comment "One tap: every stride-th element of a staged rectangle times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -319,7 +364,7 @@
       (for @4 (pragma "unroll") (declare @4 int row 0) (< row P::rows_per_thread) (++ row)
         (for @6 (pragma "unroll") (declare @6 int column 0) (< column P::columns_per_thread) (++ column)
           (do @7 (= (at (at (at acc channel) row) column) (call fma (at grad_y (+ (* row (* P::stride_h kPitch)) (* column P::stride_w))) (at weights channel) (at (at (at acc channel) row) column))))))))
-  (function @128 device void multiply_add_unstaged
+  (function @138 device void multiply_add_unstaged
     (comment "One tap of one output channel whose rows are not staged: every read is checked against the image.")
     (comment "`grad_y` is the channel's first element, (oy, ox) what the tap reads for the thread's first position.")
     (attributes "__forceinline__")
@@ -342,8 +387,8 @@
               (if @14 (|| kWholeTiles (< channel channels))
                 (then
                   (do @15 (= (at (at (at acc channel) row) column) (call fma value (call widen (at weights (call depth_weight_offset (static_cast WeightIndex channel) 0 0 0 kGroupOut P::kernel_d kTaps))) (at (at (at acc channel) row) column))))))))))))
-  (section @154 "Epilogue")
-  (function @157 device void store
+  (section @164 "Epilogue")
+  (function @167 device void store
     (comment "Stores what a thread made. `grad_x` is the image, ci the first channel, (iy, ix) the first position.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -370,8 +415,8 @@
                       (do @15 (= (at grad_x (+ (+ (* (+ (* (static_cast Offset in_row) in_w) in_column) P::x_channels) ci) channel)) value)))
                     (else
                       (do @17 (= (at grad_x (+ (* (+ (* (* (static_cast Offset (+ ci channel)) in_d) in_h) in_row) in_w) in_column)) value))))))))))))
-  (section @183 "Kernel")
-  (function @185 kernel void direct_grad_input
+  (section @193 "Kernel")
+  (function @195 kernel void direct_grad_input
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) grad_y)
     (argument (restrict (pointer (const Element))) weight)
@@ -418,41 +463,59 @@
     (declare @40 (pointer Element) x_image (+ (+ grad_x (* (* (static_cast "long long" image) P::x_channels) in_pixels)) (* (* (* (static_cast "long long" iz) in_h) in_w) (? P::channels_last P::x_channels 1))))
     (blank @40)
     (declare @43 Accumulators acc (init))
-    (declare @44 (reference Stage) stage (* (static_cast (pointer Stage) (call shared_memory))))
-    (for @45 plain (declare @45 int kd 0) (< kd P::kernel_d) (++ kd)
-      (declare @46 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
-      (if @47 (&& (>= oz 0) (< oz out_d))
+    (declare @44 (pointer Stage) stages (static_cast (pointer Stage) (call shared_memory)))
+    (declare @45 (const int) first_row (- (* (* tile_y kTileRows) P::stride_h) P::padding_h))
+    (declare @46 (const int) first_column (- (* (* tile_x kTileColumns) P::stride_w) P::padding_w))
+    (for @47 plain (declare @47 int kd 0) (< kd P::kernel_d) (++ kd)
+      (declare @48 (const int) oz (+ (* iz P::stride_d) (- (* P::dilation_d kd) P::padding_d)))
+      (if @49 (&& (>= oz 0) (< oz out_d))
         (then
-          (declare @48 (pointer (const Element)) y_plane (+ y_group (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1))))
-          (for @50 plain (declare @50 int first_out 0) (< first_out kGroupOut) (+= first_out P::block_k)
-            (if @51 P::staged
-              (then
-                (do @52 (call __syncthreads)
-                  (trail "all threads have read the k-block before"))
-                (do @53 (call stage_rows stage y_plane first_out (- (* (* tile_y kTileRows) P::stride_h) P::padding_h) (- (* (* tile_x kTileColumns) P::stride_w) P::padding_w) out_d out_h out_w))
-                (do @55 (call stage_weights stage weight_group first_out first_in kd))
-                (do @56 (call __syncthreads)
-                  (trail "the k-block is staged"))))
-            (for @59 (pragma "unroll 1") (declare @59 int c 0) (< c P::block_k) (++ c)
-              (if @60 kUnrolled
+          (declare @50 (pointer (const Element)) y_plane (+ y_group (* (* (* (static_cast "long long" oz) out_h) out_w) (? P::channels_last P::y_channels 1))))
+          (if @52 (&& P::staged P::asynchronous)
+            (then
+              (if @53 (> P::kernel_d 1)
                 (then
-                  (for @62 unrolled (declare @62 int kh 0) (< kh P::kernel_h) (++ kh)
-                    (for @64 unrolled (declare @64 int kw 0) (< kw P::kernel_w) (++ kw)
-                      (declare @65 (const int) tap (+ (* kh P::kernel_w) kw))
-                      (if @66 P::staged
+                  (do @54 (call __syncthreads)
+                    (trail "all threads have read the depth tap before"))))
+              (do @56 (call stage_k_block (at stages 0) y_plane weight_group 0 first_in kd first_row first_column out_d out_h out_w))))
+          (for @58 plain (declare @58 int first_out 0) (< first_out kGroupOut) (+= first_out P::block_k)
+            (declare @59 (reference Stage) stage (at stages (% (/ first_out P::block_k) kBuffers)))
+            (if @60 (&& P::staged P::asynchronous)
+              (then
+                (do @61 (call async_copy_wait_all))
+                (do @62 (call __syncthreads)
+                  (trail "the k-block is staged, and all threads have read the one before"))
+                (if @63 (&& (> kBuffers 1) (< (+ first_out P::block_k) kGroupOut))
+                  (then
+                    (do @64 (call stage_k_block (at stages (% (+ (/ first_out P::block_k) 1) kBuffers)) y_plane weight_group (+ first_out P::block_k) first_in kd first_row first_column out_d out_h out_w)))))
+              (else
+                (if @67 P::staged
+                  (then
+                    (do @68 (call __syncthreads)
+                      (trail "all threads have read the k-block before"))
+                    (do @69 (call stage_k_block stage y_plane weight_group first_out first_in kd first_row first_column out_d out_h out_w))
+                    (do @71 (call __syncthreads)
+                      (trail "the k-block is staged"))))))
+            (for @74 (pragma "unroll 1") (declare @74 int c 0) (< c P::block_k) (++ c)
+              (if @75 kUnrolled
+                (then
+                  (for @77 unrolled (declare @77 int kh 0) (< kh P::kernel_h) (++ kh)
+                    (for @79 unrolled (declare @79 int kw 0) (< kw P::kernel_w) (++ kw)
+                      (declare @80 (const int) tap (+ (* kh P::kernel_w) kw))
+                      (if @81 P::staged
                         (then
-                          (do @67 (call multiply_add acc (& (at (at (at (. stage rows) c) (+ (* row P::stride_h) (* P::dilation_h kh))) (+ (* column P::stride_w) (* P::dilation_w kw)))) (& (at (at (at (. stage weights) c) tap) channel)))
+                          (do @82 (call multiply_add acc (& (at (at (at (. stage rows) c) (+ (* row P::stride_h) (* P::dilation_h kh))) (+ (* column P::stride_w) (* P::dilation_w kw)))) (& (at (at (at (. stage weights) c) tap) channel)))
                             (trail "tap ({kh}, {kw})")))
                         (else
-                          (do @72 (call multiply_add_unstaged acc (+ y_plane (* (+ first_out c) (? P::channels_last 1 out_pixels))) (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)) (+ (* ix P::stride_w) (- (* P::dilation_w kw) P::padding_w)) out_h out_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in channel)) (+ first_out c) kd tap kGroupOut P::kernel_d kTaps)) channels)
+                          (do @87 (call multiply_add_unstaged acc (+ y_plane (* (+ first_out c) (? P::channels_last 1 out_pixels))) (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)) (+ (* ix P::stride_w) (- (* P::dilation_w kw) P::padding_w)) out_h out_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in channel)) (+ first_out c) kd tap kGroupOut P::kernel_d kTaps)) channels)
                             (trail "tap ({kh}, {kw})")))))))
                 (else
-                  (for @84 (pragma "unroll 1") (declare @84 int kh 0) (< kh P::kernel_h) (++ kh)
-                    (for @86 (pragma "unroll 4") (declare @86 int kw 0) (< kw P::kernel_w) (++ kw)
-                      (declare @87 (const int) tap (+ (* kh P::kernel_w) kw))
-                      (if @88 P::staged
+                  (for @99 (pragma "unroll 1") (declare @99 int kh 0) (< kh P::kernel_h) (++ kh)
+                    (for @101 (pragma "unroll 4") (declare @101 int kw 0) (< kw P::kernel_w) (++ kw)
+                      (declare @102 (const int) tap (+ (* kh P::kernel_w) kw))
+                      (if @103 P::staged
                         (then
-                          (do @89 (call multiply_add acc (& (at (at (at (. stage rows) c) (+ (* row P::stride_h) (* P::dilation_h kh))) (+ (* column P::stride_w) (* P::dilation_w kw)))) (& (at (at (at (. stage weights) c) tap) channel)))))
+                          (do @104 (call multiply_add acc (& (at (at (at (. stage rows) c) (+ (* row P::stride_h) (* P::dilation_h kh))) (+ (* column P::stride_w) (* P::dilation_w kw)))) (& (at (at (at (. stage weights) c) tap) channel)))))
                         (else
-                          (do @94 (call multiply_add_unstaged acc (+ y_plane (* (+ first_out c) (? P::channels_last 1 out_pixels))) (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)) (+ (* ix P::stride_w) (- (* P::dilation_w kw) P::padding_w)) out_h out_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in channel)) (+ first_out c) kd tap kGroupOut P::kernel_d kTaps)) channels)))))))))))))
-    (do @109 (call store acc x_image (+ (+ (* group kGroupIn) first_in) channel) channels iy ix in_d in_h in_w))))
+                          (do @109 (call multiply_add_unstaged acc (+ y_plane (* (+ first_out c) (? P::channels_last 1 out_pixels))) (+ (* iy P::stride_h) (- (* P::dilation_h kh) P::padding_h)) (+ (* ix P::stride_w) (- (* P::dilation_w kw) P::padding_w)) out_h out_w (+ weight_group (call depth_weight_offset (static_cast WeightIndex (+ first_in channel)) (+ first_out c) kd tap kGroupOut P::kernel_d kTaps)) channels)))))))))))))
+    (do @124 (call store acc x_image (+ (+ (* group kGroupIn) first_in) channel) channels iy ix in_d in_h in_w))))

@@ -55,14 +55,21 @@ constexpr int kFirstTaps = (kShares ? kTapsApart : P::kernel_d) * P::kernel_h * 
 constexpr int kFullTaps = ((P::kernel_d - 1) % kTapsApart + 1) * P::kernel_h * P::kernel_w;  // that have all sharers
 constexpr int kTileStages = kFirstTaps * kKBlocks;
 
+// Blocks that share the copies of weights, and those that share a tile. Of a tile each stores some channels.
+constexpr int kCopiers = P::sliced ? 1 : P::cluster;
+constexpr int kSlices = P::sliced ? P::cluster : 1;
+constexpr int kStoredChannels = P::block_n / kSlices;
+
 // Shared memory of a stage: positions and weights, as rows of output channels with a swizzle of their bytes.
 constexpr int kSwizzle = P::block_k * kBytes;
 constexpr int kBoxBytes = kBoxRows * kSwizzle;
 constexpr int kInputBytes = kBoxes * kBoxBytes;
 constexpr int kWeightBytes = P::block_n * kSwizzle;
-constexpr int kSharedWeightBytes = kWeightBytes / P::cluster;  // that each block of a cluster copies
+constexpr int kSharedWeightBytes = kWeightBytes / kCopiers;  // that each block of a cluster copies
 constexpr int kStageBytes = kInputBytes + kStageTaps * kWeightBytes;
-constexpr int kBarrierOffset = P::stages * kStageBytes;
+// What the blocks of a cluster send to one of them takes the stages' place.
+constexpr int kReceivedBytes = P::sliced ? kMTiles * P::block_n / 2 * 4 * kConsumers : 0;
+constexpr int kBarrierOffset = P::stages * kStageBytes > kReceivedBytes ? P::stages* kStageBytes : kReceivedBytes;
 constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
 
 // Packed weights: of each N tile, the taps' B operands as they lie in shared memory.
@@ -77,6 +84,7 @@ static_assert(P::in_channels % 8 == 0 && P::out_channels % 8 == 0, "pixels are w
 static_assert(kMTiles * kGroupRows == P::block_m && kBoxes * kBoxPositions == P::block_m && kBoxes <= 32,
               "boxes make a tile");
 static_assert(kBoxBytes % (8 * kSwizzle) == 0, "a box begins where its swizzle's pattern does");
-static_assert(P::block_n % (8 * P::cluster) == 0 && P::block_n % 32 == 0, "what a block copies is whole patterns");
+static_assert(P::block_n % (8 * kCopiers) == 0 && kStoredChannels % 32 == 0, "what a block copies is whole patterns");
+static_assert(!P::sliced || !kVolume, "volumes' tiles are not shared");
 static_assert(P::block_k == 64 || P::block_k == 32, "a row has a swizzle");
 constexpr int kMostAccumulators = 128;  // of a thread

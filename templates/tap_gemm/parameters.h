@@ -51,6 +51,8 @@ struct Parameters {
   static constexpr int block_k = 64;  // output channels of a stage: 64 or 32
   static constexpr int stages = 4;
 
-  // Blocks of a cluster (1, 2 or 4), which have the same input channels and share the copies of their weights.
+  // Blocks of a cluster (1, 2, 4 or 8). They have the same input channels, and share the copies of their weights; or,
+  // sliced, a tile, of which each makes some stages' products: where tiles are fewer than SMs.
   static constexpr int cluster = 2;
+  static constexpr bool sliced = false;
 };

@@ -6,7 +6,8 @@
 // output channels of one tap, or of taps of the depth that read the same planes of grad_y: tensor copies bring them
 // from the pixels of grad_y that are a stride apart, with zeros outside of the image; bulk copies bring the weights,
 // which pack_weights() has put into the order of shared memory. The blocks of a cluster copy a part of the weights
-// each, to all of them. Both operands are multiplied from shared memory.
+// each, to all of them; or, of tiles that are fewer than SMs, each makes the products of some stages, and they are
+// added up at the end. Both operands are multiplied from shared memory.
 #include "device/barrier.h"
 #include "device/call_sizes.h"
 #include "device/cluster.h"
@@ -48,11 +49,11 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
 
 // Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
-  if (lane < P::cluster) {
-    if (P::cluster == 1) {
+  if (lane < kCopiers) {
+    if (kCopiers == 1) {
       mbarrier_arrive(empty);
     } else {
-      mbarrier_arrive_remote(empty, lane);
+      mbarrier_release_remote(empty, lane);
     }
   }
 }
@@ -62,11 +63,11 @@ __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, in
 // Copies the block's part of a tap's weights, to all blocks of the cluster.
 __device__ __forceinline__ void copy_weights(unsigned char* to, const unsigned char* from, unsigned long long* full,
                                              int rank) {
-  if (P::cluster == 1) {
+  if (kCopiers == 1) {
     bulk_load(to, from, kWeightBytes, full);
   } else {
     bulk_load_multicast(to + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes, kSharedWeightBytes, full,
-                        (1 << P::cluster) - 1);
+                        (1 << kCopiers) - 1);
   }
 }
 
@@ -90,11 +91,7 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
 #pragma unroll 1
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
       unsigned char* to = shared + stage * kStageBytes;
-      if (P::cluster == 1) {
-        mbarrier_wait(&empty[stage], parity);
-      } else {
-        mbarrier_wait_cluster(&empty[stage], parity);
-      }
+      mbarrier_wait(&empty[stage], parity);
       if (lane == 0) {
         if constexpr (kShares) {
           const int taps = tap < kFullTaps ? kStageTaps : kStageTaps - 1;
@@ -109,11 +106,11 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
         } else {
           mbarrier_arrive_expect(&full[stage], kStageBytes);
           const unsigned char* from = weights + (tap * kKBlocks + k_block) * kWeightBytes;
-          if (P::cluster == 1) {
+          if (kCopiers == 1) {
             bulk_load(to + kInputBytes, from, kWeightBytes, &full[stage]);
           } else {
             bulk_load_multicast(to + kInputBytes + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes,
-                                kSharedWeightBytes, &full[stage], (1 << P::cluster) - 1);
+                                kSharedWeightBytes, &full[stage], (1 << kCopiers) - 1);
           }
         }
       }
@@ -128,6 +125,33 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
       }
       next_stage(stage, parity);
     }
+  }
+}
+
+// Copies the block's slice of a tile: stages from `first` up to `last`.
+__device__ __forceinline__ void copy_slice(unsigned char* shared, const TensorMap& grad_y_map,
+                                           const unsigned char* weights, unsigned long long* full,
+                                           unsigned long long* empty, const Place& place, int lane, const int first,
+                                           const int last, int& stage, unsigned int& parity) {
+  const int row = place.row * P::stride_h - P::padding_h;
+  const int column = place.column * P::stride_w - P::padding_w;
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  // taps (0 to {kLastRow}, 0 to {kLastColumn}), by k-blocks
+#pragma unroll 1
+  for (int k = first; k < last; ++k) {
+    const int tap = k / kKBlocks;
+    unsigned char* to = shared + stage * kStageBytes;
+    mbarrier_wait(&empty[stage], parity);
+    if (lane == 0) {
+      mbarrier_arrive_expect(&full[stage], kStageBytes);
+      bulk_load(to + kInputBytes, weights + k * kWeightBytes, kWeightBytes, &full[stage]);
+    }
+    if (lane < kBoxes) {
+      tensor_load_4d(to + lane * kBoxBytes, grad_y_map, &full[stage], k % kKBlocks * P::block_k,
+                     column + tap % P::kernel_w * P::dilation_w, row + tap / P::kernel_w * P::dilation_h, place.image);
+    }
+    next_stage(stage, parity);
   }
 }
 
@@ -203,6 +227,49 @@ __device__ __forceinline__ void multiply_shared_stages(Accumulators& acc, const 
 
 // ---- Epilogue ----
 
+// A barrier of all threads of the cluster; what they wrote before it is visible after.
+__device__ __forceinline__ void cluster_sync() {
+  cluster_arrive();
+  cluster_wait();
+}
+
+// Adds up the accumulators of the blocks of a cluster, always in the same order. Each block adds those of the channels
+// that it stores, which then stand in its first columns. The stages' memory, which all blocks have read by then,
+// receives what others send.
+__device__ __forceinline__ void add_slices(Accumulators& acc, unsigned char* stages, int rank) {
+  constexpr int kSentVectors = kMTiles * kStoredChannels / 8;  // of four, of a thread, to each block
+  uint4* received = reinterpret_cast<uint4*>(stages) + threadIdx.x;
+  cluster_sync();
+#pragma unroll
+  for (int vector = 0; vector < kSentVectors; ++vector) {
+#pragma unroll
+    for (int to = 0; to < kSlices; ++to) {
+      const int i = to * (kStoredChannels / 2) + vector % (kStoredChannels / 8) * 4;
+      const float* own = &acc[vector / (kStoredChannels / 8)][i];
+      cluster_store_16(received + (rank * kSentVectors + vector) * kConsumers, to,
+                       make_uint4(__float_as_uint(own[0]), __float_as_uint(own[1]), __float_as_uint(own[2]),
+                                  __float_as_uint(own[3])));
+    }
+  }
+  cluster_sync();
+#pragma unroll
+  for (int vector = 0; vector < kSentVectors; ++vector) {
+    float total[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int from = 0; from < kSlices; ++from) {
+      const uint4 part = received[(from * kSentVectors + vector) * kConsumers];
+      total[0] += __uint_as_float(part.x);
+      total[1] += __uint_as_float(part.y);
+      total[2] += __uint_as_float(part.z);
+      total[3] += __uint_as_float(part.w);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      acc[vector / (kStoredChannels / 8)][vector % (kStoredChannels / 8) * 4 + i] = total[i];
+    }
+  }
+}
+
 // Stores a thread's accumulators: of each position eight adjacent channels of 32.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __restrict__ grad_x, int first_box,
                                            const Boxes& boxes, const int deep, int first_channel, int warp, int lane,
@@ -228,7 +295,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __r
               P::x_channels +
           channel;
 #pragma unroll
-      for (int i = 0; i < P::block_n; i += 32) {
+      for (int i = 0; i < kStoredChannels; i += 32) {
         if (P::in_channels % P::block_n == 0 || channel + i < P::in_channels) {
           float values[8];
 #pragma unroll
@@ -255,20 +322,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int all_boxes = (kVolume ? batch * deep : (batch - 1) / P::box_n + 1) * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
-  constexpr int kClusterBoxes = P::cluster * kBoxes;
+  constexpr int kClusterBoxes = kCopiers * kBoxes;
   const int tiles = (all_boxes + (kClusterBoxes - 1)) / kClusterBoxes * kNTiles;
   const int rank = P::cluster == 1 ? 0 : blockIdx.x % P::cluster;
   const int first_tile = blockIdx.x / P::cluster;
   const int next_tile = gridDim.x / P::cluster;
+  const int slice_first = P::sliced ? rank * kTileStages / kSlices : 0;
+  const int slice_last = P::sliced ? (rank + 1) * kTileStages / kSlices : kTileStages;
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
-    init_stages(full, empty, 1, P::cluster * (kConsumers / 32));
+    init_stages(full, empty, 1, kCopiers * (kConsumers / 32));
     fence_mbarrier_init();
   }
-  if (P::cluster == 1) {
+  if (kCopiers == 1) {
     __syncthreads();
   } else {
     cluster_arrive();
@@ -282,9 +351,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grid_dependency_wait();  // the weights are packed
     unsigned int parity = 1;
     for (int tile = first_tile; tile < tiles; tile += next_tile) {
-      const Place place = place_of((tile / kNTiles * P::cluster + rank) * kBoxes + lane, boxes);
-      copy_tile(shared, grad_y_map, packed + tile % kNTiles * kPackedTileBytes, full, empty, place, deep, lane, rank,
-                stage, parity);
+      const unsigned char* weights = packed + tile % kNTiles * kPackedTileBytes;
+      const Place place = place_of((tile / kNTiles * kCopiers + (P::sliced ? 0 : rank)) * kBoxes + lane, boxes);
+      if (P::sliced) {
+        copy_slice(shared, grad_y_map, weights, full, empty, place, lane, slice_first, slice_last, stage, parity);
+        __syncwarp();
+        cluster_sync();  // with the consumers, in add_slices()
+        cluster_sync();
+        __syncthreads();  // they have read what the stages' memory received
+      } else {
+        copy_tile(shared, grad_y_map, weights, full, empty, place, deep, lane, rank, stage, parity);
+      }
     }
   } else {
     unsigned int parity = 0;
@@ -299,10 +376,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                  stage, parity);
         }
       } else {
-        for (int k = 0; k < kTileStages; ++k) {
+        for (int k = slice_first; k < slice_last; ++k) {
           mbarrier_wait(&full[stage], parity);
-          multiply_stage(acc, shared + stage * kStageBytes, warp / 4, k > 0 ? 1 : 0);
-          if (k > 0) {
+          multiply_stage(acc, shared + stage * kStageBytes, warp / 4, k > slice_first ? 1 : 0);
+          if (k > slice_first) {
             release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
           }
           next_stage(stage, parity);
@@ -311,11 +388,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       wgmma_wait(0);
       pin(acc);
       release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
-      store_tile(acc, grad_x, (tile / kNTiles * P::cluster + rank) * kBoxes, boxes, deep, tile % kNTiles * P::block_n,
-                 warp, lane, batch, in_d, in_h, in_w);
+      if (P::sliced) {
+        add_slices(acc, shared, rank);
+      }
+      store_tile(acc, grad_x, (tile / kNTiles * kCopiers + (P::sliced ? 0 : rank)) * kBoxes, boxes, deep,
+                 tile % kNTiles * P::block_n + (P::sliced ? rank * kStoredChannels : 0), warp, lane, batch, in_d, in_h,
+                 in_w);
+      if (P::sliced) {
+        fence_proxy_async();
+        __syncthreads();  // with the producer, whose copies come next
+      }
     }
   }
-  if (P::cluster > 1) {
+  if (kCopiers > 1) {
     // No block ends while others send to it.
     __syncwarp();
     cluster_arrive();

@@ -32,12 +32,7 @@ double bank_conflicts(const Facts& f, const Block& b) {
 
 /// Of the reduction over the blocks of a cluster, and of a pipeline that fills for one tile.
 double cluster_cycles(const Facts& f, const Block& b) {
-  if (b.cluster == 1) {
-    return 0;
-  }
-  const double bytes = number(f.of(b)[kReceivedBytes]);
-  const double sent = bytes * static_cast<double>(b.cluster - 1) / static_cast<double>(b.cluster);
-  return f.factors.shift_cluster_sync + sent / f.factors.shift_sent + bytes / f.target.sm.shared_bytes_per_cycle;
+  return b.cluster == 1 ? 0 : reduction_cycles(f.target, f.of(b)[kReceivedBytes], b.cluster);
 }
 
 /// SMs on which clusters of so many blocks find places: the SMs of a GPC, 16 or 18, are no multiple of the larger ones.

@@ -24,17 +24,19 @@ constexpr std::int64_t kThreeGroups = 192;      // positions of a tile that thre
 constexpr std::int64_t kMostOfThree = 128;      // its input channels: a thread has 64 accumulators
 constexpr std::int64_t kOpenAccumulators = 96;  // the same, with places to find among open sizes for two tiles of rows
 constexpr std::int64_t kLeastStages = 3, kMostStages = 8;
+constexpr std::int64_t kMostCopiers = 4;                         // blocks of a cluster that share copies
 constexpr std::int64_t kLeastBox = 8;                            // positions: the rows of a swizzle pattern
 constexpr std::int64_t kSharingBox = 64;                         // positions of a product: depth taps can share it
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 30;  // an int's, of the packed weights of a block
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK(Block, (block_m, 128), (block_n, 32), (block_k, 64), (box_n, 1), (box_h, 1), (box_w, 8),
-               (stages, kLeastStages), (cluster, 1));
+               (stages, kLeastStages), (cluster, 1), (sliced, false));
 /// The template's constants that are asked for.
 CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kConsumers, kInstructionK, kKSteps, kTileStages, kNTiles, kMTiles,
                    kBoxes, kInputBytes, kSharedWeightBytes, kSharedBytes, kPackedTileBytes, kPackedBytes, kAlignment,
-                   kMapRank, kSharers, kMostSharers, kShares, kReach, kFirstTaps);
+                   kMapRank, kSharers, kMostSharers, kShares, kReach, kFirstTaps, kCopiers, kSlices, kStoredChannels,
+                   kReceivedBytes);
 
 struct Facts : FactsOf<Block> {
   /// Whether a box has planes of one image; else it has images.
@@ -115,6 +117,15 @@ Result<void> check_whole_vectors(std::string_view name, std::int64_t channels) {
                  channels, name);
 }
 
+/// Whether the blocks of a cluster may share a tile: tiles are fewer than SMs, and each block has stages enough and
+/// channels to store.
+bool may_slice(const Facts& f, const Block& b) {
+  Constants& c = f.of(b);
+  const std::int64_t blocks = ceil_div(all_boxes(f, b), c[kBoxes]) * c[kNTiles] * b.cluster;
+  return !f.has_planes && blocks <= clusters_at_once(f.target, b.cluster) * b.cluster &&
+         c[kStoredChannels] % kColumnMultiple == 0 && c[kTileStages] >= 2 * b.cluster * b.stages;
+}
+
 struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   static constexpr Direction kDirection = Direction::kGradInput;
   static constexpr bool kTakesDepth = true;
@@ -147,20 +158,26 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
         .each(&Block::block_m,
               f.has_planes ? std::vector<std::int64_t>{128, 256} : std::vector<std::int64_t>{128, kThreeGroups, 256})
         .each(&Block::block_n, [&](const Block& b) { return block_n_sizes(f, b.block_m); })
-        // With planes, clusters took up to 2.5 times as long on an H200.
-        .each(&Block::cluster, f.has_planes ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 4})
+        // With planes, clusters gain nothing: within 3 % on an H200.
+        .each(&Block::cluster, f.has_planes ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, 2, 4, 8})
+        .each(&Block::sliced,
+              [](const Block& b) {
+                return b.cluster == 1             ? std::vector{false}
+                       : b.cluster > kMostCopiers ? std::vector{true}
+                                                  : std::vector{false, true};
+              })
         .each(&Block::box_w, f.may_share ? std::vector{kMostBox, kSharingBox / 2} : std::vector{kMostBox})
         .keep([&](Block& b) {
           choose_box(f, b);
           return fit_stages(f, b, kLeastStages, kMostStages, kSharedBytes, f.target.max_shared_bytes) &&
-                 f.of(b)[kPackedTileBytes] <= kMostBlockBytes;
+                 f.of(b)[kPackedTileBytes] <= kMostBlockBytes && (!b.sliced || may_slice(f, b));
         })
         .or_fail("packed weights of more than {} MiB of a block", kMostBlockBytes >> 20);
   }
   /// Boxes of a few positions may be the best of all.
   static bool alike(const Block& one, const Block& other) { return one == other; }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    const std::int64_t tiles = ceil_div(all_boxes(f, b), c[kBoxes] * b.cluster) * c[kNTiles];
+    const std::int64_t tiles = ceil_div(all_boxes(f, b), c[kBoxes] * c[kCopiers]) * c[kNTiles];
     const std::int64_t blocks = tiles * b.cluster;
     const std::int64_t at_once = clusters_at_once(f.target, b.cluster);
     // Taps of a stage, on average.
@@ -182,11 +199,14 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
                          f.factors.tap_stage;
     const double outputs = c.number(kMTiles) * columns / 2;  // of a thread
     const std::int64_t waves = ceil_div(tiles, at_once);
-    return call_seconds(f, {.packed_bytes = c.number(kPackedBytes),
-                            .first_cycles = f.factors.tap_begin,
-                            .waves = static_cast<double>(waves),
-                            .wave_cycles = c.number(kTileStages) * stage + groups * outputs * f.factors.tap_output,
-                            .measured = f.factors.tap_measured});
+    const auto stages = static_cast<double>(ceil_div(c[kTileStages], c[kSlices]));
+    const double exchange = b.sliced ? reduction_cycles(f.target, c[kReceivedBytes], b.cluster) : 0;
+    return call_seconds(
+        f, {.packed_bytes = c.number(kPackedBytes),
+            .first_cycles = f.factors.tap_begin,
+            .waves = static_cast<double>(waves),
+            .wave_cycles = stages * stage + exchange + groups * outputs / c.number(kSlices) * f.factors.tap_output,
+            .measured = f.factors.tap_measured});
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t images = f.has_planes ? 1 : b.box_n;
@@ -206,16 +226,19 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
       grid.axes.push_back({{.factor = c[kNTiles], .per = Quantity::kBatch}, 1});
       grid = by_planes(std::move(grid), f.layer, Quantity::kInDepth, b.box_n);
     }
-    return {fmt::format("a block makes {} inputs of {} channels; {} taps", b.block_m,
-                        std::min(b.block_n, f.layer.in_channels), tap_count(f.layer)),
-            fmt::format(
-                "tensor cores: products of 64x{}x{}, {} a warpgroup, from shared memory; {} stages of {} output "
-                "channels of {}, in boxes of {}x{}x{}{}",
-                b.block_n, c[kInstructionK], c[kMTiles], b.stages, b.block_k,
-                c[kShares] != 0 ? fmt::format("up to {} taps of the depth", c[kSharers]) : "a tap", b.box_n, b.box_h,
-                b.box_w, b.cluster > 1 ? fmt::format(", weights copied by clusters of {} blocks", b.cluster) : ""),
-            std::move(grid),
-            {f.has_planes ? volume_map(map, f.layer, b.box_n + c[kReach], f.layer.axes[kDepth].stride) : map}};
+    return {
+        fmt::format("a block makes {} inputs of {} channels; {} taps", b.block_m,
+                    std::min(b.block_n, f.layer.in_channels), tap_count(f.layer)),
+        fmt::format("tensor cores: products of 64x{}x{}, {} a warpgroup, from shared memory; {} stages of {} output "
+                    "channels of {}, in boxes of {}x{}x{}{}",
+                    b.block_n, c[kInstructionK], c[kMTiles], b.stages, b.block_k,
+                    c[kShares] != 0 ? fmt::format("up to {} taps of the depth", c[kSharers]) : "a tap", b.box_n,
+                    b.box_h, b.box_w,
+                    b.sliced        ? fmt::format(", shared by clusters of {} blocks", b.cluster)
+                    : b.cluster > 1 ? fmt::format(", weights copied by clusters of {} blocks", b.cluster)
+                                    : ""),
+        std::move(grid),
+        {f.has_planes ? volume_map(map, f.layer, b.box_n + c[kReach], f.layer.axes[kDepth].stride) : map}};
   }
 };
 

@@ -32,6 +32,12 @@ double product_cycles(const Target& target, std::int64_t columns) {
   return std::max(sm.least_product_cycles, busy + (columns < 64 ? 2.0 : 0.5));
 }
 
+double reduction_cycles(const PlannedTarget& target, std::int64_t bytes, std::int64_t cluster) {
+  const auto all = static_cast<double>(bytes);
+  const double sent = all * static_cast<double>(cluster - 1) / static_cast<double>(cluster);
+  return target.factors.shift_cluster_sync + sent / target.factors.shift_sent + all / target.sm.shared_bytes_per_cycle;
+}
+
 std::int64_t waves_of(const Target& target, std::int64_t tiles, std::int64_t blocks) {
   const std::int64_t at_once = std::max<std::int64_t>(1, target.multiprocessors / blocks);
   return ceil_div(tiles, at_once) * ceil_div(blocks, target.multiprocessors);

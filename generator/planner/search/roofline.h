@@ -40,6 +40,10 @@ struct CallWork {
 /// Tensor-core cycles of one product of 64 positions x `columns` where two warpgroups keep an SM's tensor cores busy.
 [[nodiscard]] double product_cycles(const Target& target, std::int64_t columns);
 
+/// Cycles in which the blocks of a cluster add up what each accumulated, `bytes` of each, and of a pipeline that fills
+/// for one tile.
+[[nodiscard]] double reduction_cycles(const PlannedTarget& target, std::int64_t bytes, std::int64_t cluster);
+
 /// Waves of blocks that the SMs need: `tiles` times `blocks` blocks each. As many tiles run at a time as have
 /// all their blocks on the chip.
 [[nodiscard]] std::int64_t waves_of(const Target& target, std::int64_t tiles, std::int64_t blocks);

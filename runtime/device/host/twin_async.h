@@ -55,6 +55,9 @@ CONVTGEN_HOST_PRIMITIVE void mbarrier_expect(unsigned long long* barrier, unsign
 CONVTGEN_HOST_PRIMITIVE void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
   return convtgen_host_table.mbarrier_arrive_remote(barrier, rank, CONVTGEN_HOST_PC);
 }
+CONVTGEN_HOST_PRIMITIVE void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank) {
+  return convtgen_host_table.mbarrier_arrive_remote(barrier, rank, CONVTGEN_HOST_PC);
+}
 CONVTGEN_HOST_PRIMITIVE bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {
   return convtgen_host_table.mbarrier_test(barrier, parity, "mbarrier_test", CONVTGEN_HOST_PC) != 0;
 }
