@@ -9,6 +9,7 @@
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
 #include CONVTGEN_PARAMETERS
+#include "device/async_copy.h"
 #include "device/call_sizes.h"
 #include "device/depth.h"
 #include "device/memory.h"
@@ -42,12 +43,18 @@ constexpr int kStagedRows = (kTileRows - 1) * P::stride_h + P::dilation_h * (P::
 constexpr int kStagedColumns = (kTileColumns - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + 1;
 constexpr int kPitch = ceil_div(kStagedColumns, 4) * 4;
 
-// Shared memory: of one staged output channel with its weights, and of a block, which is the size of struct Stage.
+// Asynchronous copies of a k-block run during the products of the one before, which lies in the other buffer.
+constexpr int kBuffers = P::asynchronous && kGroupOut > P::block_k ? 2 : 1;
+
+// Shared memory: of one staged output channel with its weights, and of a block, whose buffers are struct Stage.
 constexpr long long kChannelBytes =
     P::staged ? static_cast<long long>(sizeof(Sum)) *
                     (static_cast<long long>(kStagedRows) * kPitch + static_cast<long long>(kTaps) * kTileChannels)
               : 0;
-constexpr long long kSharedBytes = P::block_k * kChannelBytes;
+constexpr long long kSharedBytes = kBuffers * (P::block_k * kChannelBytes);
+
+// Places that a thread stages at a time: more would spill beside many accumulators.
+constexpr int kPlacesOfThread = P::channels_per_thread * P::rows_per_thread * P::columns_per_thread <= 32 ? 8 : 3;
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");
 static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
@@ -56,6 +63,7 @@ static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a block is whole warps");
 #include "device/scalar.h"
 
 // ---- Staging ----
+#include "device/stage_element.h"
 
 struct Stage {
   Sum rows[P::block_k][kStagedRows][kPitch];
@@ -73,16 +81,11 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const Element* 
   const int co = first_channel + channel;
   const int oy = first_row + row;
   const int ox = first_column + column;
-  Sum value = 0;
-  if ((kWholeKBlocks || co < kGroupOut) && (P::padding_h == 0 || oy >= 0) && oy < out_h &&
-      (P::padding_w == 0 || ox >= 0) && ox < out_w) {
-    if (P::channels_last) {
-      value = widen(grad_y[(static_cast<Offset>(oy) * out_w + ox) * P::y_channels + co]);
-    } else {
-      value = widen(grad_y[(static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox]);
-    }
-  }
-  stage.rows[channel][row][column] = value;
+  const bool is_inside = (kWholeKBlocks || co < kGroupOut) && (P::padding_h == 0 || oy >= 0) && oy < out_h &&
+                         (P::padding_w == 0 || ox >= 0) && ox < out_w;  // else zero
+  const Element* from = P::channels_last ? grad_y + ((static_cast<Offset>(oy) * out_w + ox) * P::y_channels + co)
+                                         : grad_y + ((static_cast<Offset>(co) * out_d * out_h + oy) * out_w + ox);
+  stage_element(&stage.rows[channel][row][column], from, is_inside, grad_y);
 }
 
 // One place of stage_weights().
@@ -93,15 +96,22 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const Element*
   const int channel = i / (kTaps * P::block_k);
   const int co = first_channel + k_channel;
   const int ci = first_in + channel;
-  Sum value = 0;
-  if ((kWholeKBlocks || co < kGroupOut) && (kWholeTiles || ci < kGroupIn)) {
-    value =
-        widen(weight[depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps)]);
-  }
-  stage.weights[k_channel][tap][channel] = value;
+  const bool is_there = (kWholeKBlocks || co < kGroupOut) && (kWholeTiles || ci < kGroupIn);  // else zero
+  stage_element(&stage.weights[k_channel][tap][channel],
+                weight + depth_weight_offset(static_cast<WeightIndex>(ci), co, kd, tap, kGroupOut, P::kernel_d, kTaps),
+                is_there, weight);
 }
 
 #include "scalar/staging.h"
+
+// Copies a k-block of output channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const Element* __restrict__ grad_y,
+                                              const Element* __restrict__ weight, int first_channel, const int first_in,
+                                              const int kd, int first_row, const int first_column, const int out_d,
+                                              const int out_h, const int out_w) {
+  stage_rows(stage, grad_y, first_channel, first_row, first_column, out_d, out_h, out_w);
+  stage_weights(stage, weight, first_channel, first_in, kd);
+}
 
 // ---- Products ----
 
@@ -226,18 +236,33 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                      static_cast<long long>(iz) * in_h * in_w * (P::channels_last ? P::x_channels : 1);
 
   Accumulators acc = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  const int first_row = tile_y * kTileRows * P::stride_h - P::padding_h;
+  const int first_column = tile_x * kTileColumns * P::stride_w - P::padding_w;
   for (int kd = 0; kd < P::kernel_d; ++kd) {
     const int oz = iz * P::stride_d + (P::dilation_d * kd - P::padding_d);
     if (oz >= 0 && oz < out_d) {
       const Element* y_plane =
           y_group + static_cast<long long>(oz) * out_h * out_w * (P::channels_last ? P::y_channels : 1);
+      if (P::staged && P::asynchronous) {
+        if (P::kernel_d > 1) {
+          __syncthreads();  // all threads have read the depth tap before
+        }
+        stage_k_block(stages[0], y_plane, weight_group, 0, first_in, kd, first_row, first_column, out_d, out_h, out_w);
+      }
       for (int first_out = 0; first_out < kGroupOut; first_out += P::block_k) {
-        if (P::staged) {
+        Stage& stage = stages[first_out / P::block_k % kBuffers];
+        if (P::staged && P::asynchronous) {
+          async_copy_wait_all();
+          __syncthreads();  // the k-block is staged, and all threads have read the one before
+          if (kBuffers > 1 && first_out + P::block_k < kGroupOut) {
+            stage_k_block(stages[(first_out / P::block_k + 1) % kBuffers], y_plane, weight_group,
+                          first_out + P::block_k, first_in, kd, first_row, first_column, out_d, out_h, out_w);
+          }
+        } else if (P::staged) {
           __syncthreads();  // all threads have read the k-block before
-          stage_rows(stage, y_plane, first_out, tile_y * kTileRows * P::stride_h - P::padding_h,
-                     tile_x * kTileColumns * P::stride_w - P::padding_w, out_d, out_h, out_w);
-          stage_weights(stage, weight_group, first_out, first_in, kd);
+          stage_k_block(stage, y_plane, weight_group, first_out, first_in, kd, first_row, first_column, out_d, out_h,
+                        out_w);
           __syncthreads();  // the k-block is staged
         }
 #pragma unroll 1

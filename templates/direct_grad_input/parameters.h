@@ -49,4 +49,6 @@ struct Parameters {
   static constexpr int blocks_per_sm = 2;  // that registers must leave room for
   static constexpr int block_k = 3;        // output channels that are staged at a time
   static constexpr bool staged = true;     // false: a window too large for shared memory is read where it lies
+  // Staged by asynchronous copies during the products of the k-block before: elements as wide as what is added.
+  static constexpr bool asynchronous = true;
 };

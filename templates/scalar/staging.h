@@ -1,11 +1,12 @@
 // Staging of a k-block place by place, by all threads of a block: for templates that multiply one number at a time. The
 // template has struct Stage, and stage_pixel() and stage_weight() for one place of its rows and weights.
-// Needs: Element, kStagedColumns, kStagedRows, kTaps, kThreads, kTileChannels, P, Stage, stage_pixel(), stage_weight()
+// Needs: Element, kPlacesOfThread, kStagedColumns, kStagedRows, kTaps, kThreads, kTileChannels, P, Stage,
+//   stage_pixel(), stage_weight()
 #pragma once
 
-// Places that a block stages at once: three of each thread, since more would spill. Loops are unrolled by hand: what
-// the compiler does before an unrolled loop has places of its own, which registers keep from k-block to k-block.
-constexpr int kPlacesOfTurn = 3 * kThreads;
+// Places that a block stages at once. Loops are unrolled by hand: what the compiler does before an unrolled loop has
+// places of its own, which registers keep from k-block to k-block.
+constexpr int kPlacesOfTurn = kPlacesOfThread * kThreads;
 constexpr int kRowPlaces = !P::staged ? 0 : P::block_k * kStagedRows * kStagedColumns;
 constexpr int kRowPlacesInTurns = kRowPlaces / kPlacesOfTurn * kPlacesOfTurn;
 constexpr int kWeightPlaces = !P::staged ? 0 : P::block_k * kTileChannels * kTaps;

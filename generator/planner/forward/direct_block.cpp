@@ -160,6 +160,8 @@ void choose_stage(const Facts& f, const Aim& aim, Block& b) {
 }  // namespace
 
 Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), written_taps(of({})[kWrittenTaps]) {
+  // Copies of rows are activated afterwards, pixels on their way.
+  can_copy = target.features.has(Feature::kCpAsync) && bytes >= 4 && (layer.fuse_input.empty() || !channels_last);
   if (problem.direction != Direction::kForward) {
     made = group_in;
     summed = group_out;
@@ -182,8 +184,6 @@ Facts::Facts(FactsOf facts) : FactsOf(std::move(facts)), written_taps(of({})[kWr
   const auto all = [](std::int64_t phases) { return std::vector<bool>(static_cast<std::size_t>(phases), true); };
   phases_h = all_have_taps ? all(c[kGroupedPhasesH]) : which_have_taps(rows);
   phases_w = all_have_taps ? all(c[kGroupedPhasesW]) : which_have_taps(columns);
-  // Copies of rows are activated afterwards, pixels on their way.
-  can_copy = target.features.has(Feature::kCpAsync) && bytes >= 4 && (layer.fuse_input.empty() || !channels_last);
 }
 
 Block choose_block(const Facts& facts, const Aim& aim) {
@@ -211,7 +211,7 @@ std::int64_t threads_of_busiest(const Facts& f, const Block& b) {
                         static_cast<double>(ceil_div(*f.positions_h, of_block[kTileRows])) *
                         static_cast<double>(ceil_div(*f.positions_w, of_block[kTileColumns])) *
                         static_cast<double>(f.layer.groups * of_block[kChannelTiles]) *
-                        static_cast<double>(of_block[kPhaseGroups]);
+                        static_cast<double>(f.problem.direction == Direction::kForward ? of_block[kPhaseGroups] : 1);
   const double of_sm = std::ceil(blocks / static_cast<double>(f.target.multiprocessors));
   return static_cast<std::int64_t>(std::min(of_sm, 1e12)) * of_block[kThreads];
 }

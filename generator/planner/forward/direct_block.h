@@ -39,24 +39,22 @@ inline constexpr std::array kAims = {
     Aim{.stage_bytes = 64 * 1024},
 };
 
-/// What is worth measuring of `direct` besides.
-inline constexpr std::array kForwardAims = {
+/// The same with threads for even work.
+inline constexpr std::array kEvenAims = {
     Aim{.even = true},
     Aim{.acc = 32, .threads_per_sm = 1024, .even = true},
     Aim{.acc = 128, .threads_per_sm = 256, .even = true},
-    Aim{.asynchronous = false},
 };
 
-/// The block, as the templates' parameters of the same names. Asynchronous copies and phases are of `direct`
-/// alone.
+/// The block, as the templates' parameters of the same names. Phases are of `direct` alone.
 CONVTGEN_BLOCK(Block, (threads_x, 1), (threads_y, 1), (threads_z, 1), (columns_per_thread, 1), (rows_per_thread, 1),
                (channels_per_thread, 1), (blocks_per_sm, 1), (block_k, 1), (staged, true), (asynchronous, false),
                (group_phases_h, 1), (group_phases_w, 1));
-inline constexpr std::size_t kForwardMembers = 3;  // the last ones
+inline constexpr std::size_t kForwardMembers = 2;  // the last ones
 
 /// The templates' constants that are wanted, by their names there; those of `direct` alone come last.
 CONVTGEN_CONSTANTS(kWrittenTaps, kThreads, kTileRows, kTileColumns, kTileChannels, kChannelTiles, kChannelBytes,
-                   kSharedBytes);
+                   kSharedBytes, kRowPlaces, kWeightPlaces, kPlacesOfThread);
 CONVTGEN_MORE_CONSTANTS(ForwardConstant, kForwardNames, kConstantCount, kPhaseGroups, kBuffers, kGroupedPhasesH,
                         kGroupedPhasesW, kSplitsEmpty);
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <vector>
 
 #include "convtgen_template_programs_embedded.h"
 #include "generator/planner/forward/direct_block.h"
 #include "generator/planner/search/bounds.h"
 #include "generator/planner/search/checks.h"
+#include "generator/planner/search/integers.h"
 #include "generator/planner/search/scalar.h"
 #include "generator/planner/search/thin.h"
 
@@ -25,29 +27,87 @@ double load_seconds(const Facts& f, const Block& b) {
   return 8 * loads * static_cast<double>(turns) / f.target.f32_flops;
 }
 
+/// Operations of the blocks that run, all of their tiles. The last blocks take as long as all SMs' do.
+double whole_flops(const Facts& f, Constants& c, std::int64_t blocks) {
+  const auto whole = static_cast<double>(ceil_div(blocks, f.target.multiprocessors) * f.target.multiprocessors);
+  const double outputs =
+      static_cast<double>(c[kTileRows]) * static_cast<double>(c[kTileColumns]) * static_cast<double>(c[kTileChannels]);
+  return 2 * whole * outputs * static_cast<double>(f.summed) * static_cast<double>(tap_count(f.layer));
+}
+
+/// Seconds in which blocks wait for what they stage (measured on an H200: 0.4 to 0.6 us for the loads that a thread has
+/// under way at a time, whatever the block).
+double staging_seconds(const Facts& f, const Block& b, Constants& c, std::int64_t blocks) {
+  constexpr double kTurn = 0.5e-6;
+  const auto turns = [&](std::int64_t places) {
+    return b.asynchronous ? 1 : ceil_div(places, c[kThreads] * c[kPlacesOfThread]);
+  };
+  const std::int64_t at_once =
+      std::clamp<std::int64_t>(blocks_by_shared(f.target, c[kSharedBytes]), 1, b.blocks_per_sm) *
+      f.target.multiprocessors;
+  const std::int64_t k_blocks = f.layer.axes[kDepth].kernel * ceil_div(f.summed, b.block_k);
+  return kTurn * static_cast<double>(ceil_div(blocks, at_once)) *
+         static_cast<double>(k_blocks * (turns(c[kRowPlaces]) + turns(c[kWeightPlaces])));
+}
+
+/// What is worth measuring besides: with few accumulators, for layers that have less work than the chip has threads.
+constexpr std::array kSmallAims = {
+    Aim{.acc = 16, .threads_per_sm = 1024, .even = true},
+    Aim{.acc = 8, .threads_per_sm = 1024, .even = true},
+};
+
+/// Multiply-adds and loads of the threads of the SM that has the most, for each tap of an output channel.
+double work_of_busiest(const Facts& f, const Block& b) {
+  const std::int64_t positions = b.rows_per_thread * b.columns_per_thread;
+  const std::int64_t of_thread = b.channels_per_thread * positions + positions + ceil_div(b.channels_per_thread, 2);
+  return static_cast<double>(threads_of_busiest(f, b)) * static_cast<double>(of_thread);
+}
+
+/// What is tried, the first choice first: where tiles of the usual size leave SMs without work, smaller ones.
+std::vector<Aim> aims_of(const Facts& f) {
+  constexpr double kWorthwhile = 0.9;
+  std::vector<Aim> aims(kAims.begin(), kAims.end());
+  std::vector<Aim> even(kEvenAims.begin(), kEvenAims.end());
+  even.insert(even.end(), kSmallAims.begin(), kSmallAims.end());
+  double least = kWorthwhile * work_of_busiest(f, choose_block(f, aims.front()));
+  for (const Aim& aim : even) {
+    const double work = work_of_busiest(f, choose_block(f, aim));
+    const bool is_better = work < least;
+    aims.insert(is_better ? aims.begin() : aims.begin() + 1, aim);
+    least = is_better ? kWorthwhile * work : least;
+  }
+  return aims;
+}
+
 struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradInput;
   static constexpr auto kAllMembers = Block::members();
   static constexpr auto kMembers = std::span(kAllMembers).first<kAllMembers.size() - kForwardMembers>();
 
-  static Blocks blocks(const Facts& f) { return blocks_of(f, kAims); }
+  static Blocks blocks(const Facts& f) { return blocks_of(f, aims_of(f)); }
   static Result<void> check_block(const Facts& f, const Block&, Constants& c) {
     return require(f.layer.groups <= kIntMax / c[kChannelTiles],
                    "{} input channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels);
   }
-  /// Of volumes more than the forward template's (measured: 5 times the memory's time, 22 with channels last); of
-  /// groups with few output channels, which loads of shared memory bound, or with channels last stores of single
-  /// elements (measured: 2.5 to 3.5 times as long as predicted).
+  /// Measured: 2.5 to 11 times as long as its arithmetic or traffic; of volumes 5 times the memory's time, 22 with
+  /// channels last. Loads of shared memory bound groups with few output channels.
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    double seconds = scalar_seconds(f, chosen(f, b, c).grid);
-    constexpr double kVolumes = 2;
-    constexpr double kSingleStores = 2.5;
-    const double times = kVolumes * (f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves);
-    if (f.group_out <= thin::kMostOuts && seconds > 0) {
-      seconds = std::max(seconds * (f.channels_last ? kSingleStores : 1), load_seconds(f, b));
+    const Grid grid = chosen(f, b, c).grid;
+    const std::int64_t blocks = grid.checked_blocks(quantities_of(f.shape)).value_or(0);
+    const double predicted = scalar_seconds(f, grid, whole_flops(f, c, blocks));
+    if (predicted == 0) {
+      return 0;
     }
-    return f.layer.dimensions < 3 || seconds == 0 ? seconds
-                                                  : std::max(seconds, times * f.cost.bytes / f.target.bytes_per_second);
+    constexpr double kUsual = 2, kVolumes = 2;
+    double seconds = std::max(kUsual * predicted, b.staged ? staging_seconds(f, b, c, blocks) : 0);
+    if (f.group_out <= thin::kMostOuts) {
+      seconds = std::max(seconds, load_seconds(f, b));
+    }
+    if (f.layer.dimensions == 3) {
+      const double times = kVolumes * (f.channels_last ? f.factors.direct_moves_nhwc : f.factors.direct_moves);
+      seconds = std::max(seconds, times * f.cost.bytes / f.target.bytes_per_second);
+    }
+    return seconds;
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", c[kTileRows], c[kTileColumns],

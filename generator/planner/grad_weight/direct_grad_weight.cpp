@@ -23,9 +23,9 @@ constexpr std::int64_t kMostThreadsOut = 16;  // so that half a warp shares an e
 constexpr std::int64_t kMostTileColumns = 32;
 constexpr std::int64_t kMostTilePixels = 256;
 constexpr std::int64_t kMostSlices = 1024;
-constexpr double kVolumes = 4;  // times as long as predicted of layers of three axes: 4 to 10 were measured on an H200
-// The same of groups with few output channels, and of depthwise layers: 2.5 to 4 and 25 were measured there.
-constexpr double kFewOuts = 3, kDepthwise = 12;
+// Times as long as a call's arithmetic or traffic: 4 to 10 were measured on an H200; of groups with few output channels
+// 2.5 to 4, and of depthwise layers 25.
+constexpr double kUsual = 4, kFewOuts = 3, kDepthwise = 12;
 
 /// What a block is made for. These values are the planner's first choice.
 struct Aim {
@@ -151,11 +151,11 @@ struct DirectGradWeight : GeneralPlanner<DirectGradWeight, Facts, kConstants> {
             sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
-    const double times = f.layer.dimensions == 3               ? kVolumes
-                         : f.group_in == 1 && f.group_out == 1 ? kDepthwise
-                         : f.group_out <= thin::kMostOuts      ? kFewOuts
-                                                               : 1;
-    return times * scalar_seconds(f, chosen(f, b, c).grid);
+    const bool is_volume = f.layer.dimensions == 3;
+    const double times = !is_volume && f.group_in == 1 && f.group_out == 1 ? kDepthwise
+                         : !is_volume && f.group_out <= thin::kMostOuts    ? kFewOuts
+                                                                           : kUsual;
+    return times * scalar_seconds(f, chosen(f, b, c).grid, f.cost.flops);
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
     add_slices(launch, f.layer, {.slices = b.slices, .weights = c[kWeights], .bias_slices = b.bias_slices});

@@ -81,9 +81,9 @@ std::int64_t offsets_of_taps(const Axis& axis) {
   return std::ssize(offsets);
 }
 
-double scalar_seconds(const LayerFacts& f, const Grid& grid) {
+double scalar_seconds(const LayerFacts& f, const Grid& grid, double flops) {
   const auto blocks = grid.checked_blocks(quantities_of(f.shape));
-  const double arithmetic = f.cost.flops / (f.factors.direct_reaches * f.target.f32_flops);
+  const double arithmetic = flops / (f.factors.direct_reaches * f.target.f32_flops);
   const double memory = f.cost.bytes / f.target.bytes_per_second;
   // The templates of wgmma were fitted to times without it.
   const double hidden_less = f.target.features.has(Feature::kWgmma) ? 0 : f.factors.hidden_less;

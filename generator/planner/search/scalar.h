@@ -17,8 +17,9 @@ namespace convtgen {
 [[nodiscard]] std::int64_t phases_with_taps(const Axis& axis);
 [[nodiscard]] std::int64_t offsets_of_taps(const Axis& axis);
 
-/// About the time of a call with this grid, of whose products tensor cores make none; 0 where it has no blocks.
-[[nodiscard]] double scalar_seconds(const LayerFacts& facts, const Grid& grid);
+/// About the time of a call with this grid, of whose products tensor cores make none; 0 where it has no blocks. `flops`
+/// are those of its blocks, tiles that are in part outside of the image counted as whole.
+[[nodiscard]] double scalar_seconds(const LayerFacts& facts, const Grid& grid, double flops);
 
 /// A planner of such a template.
 template <typename F, const auto& kWanted>
@@ -33,7 +34,7 @@ struct GeneralPlanner : ScalarPlanner<F, kWanted> {
   static constexpr bool kTakesDepth = true;
 
   static double seconds(const F& f, const typename F::Block& b, Constants& c) {
-    return scalar_seconds(f, T::chosen(f, b, c).grid);
+    return scalar_seconds(f, T::chosen(f, b, c).grid, f.cost.flops);
   }
 };
 
