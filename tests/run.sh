@@ -159,6 +159,19 @@ if [[ -n "$all" ]]; then
   else
     echo "onnx, onnxruntime and onnxscript could not be installed: random models and exports are not tested."
   fi
+  step "JAX"
+  if [[ -f "$build/python.path" ]] &&
+     "$(<"$build/python.path")" -m pip install --quiet --disable-pip-version-check --upgrade --target "$build/jax" cffi 'jax>=0.10' numpy pytest; then
+    PYTHONPATH="$PWD/$build/jax" configure "${python[@]}" -DCONVTGEN_JAX=ON
+    cmake --build "$build" -j "$jobs" --target convtgen_python
+    for file in tests/jax/test_*.py; do
+      PYTHONPATH="$PWD/$build/jax:$PWD/$build/python" PYTHONDONTWRITEBYTECODE=1 "$(<"$build/python.path")" -m pytest -q -p no:cacheprovider "$file"
+    done
+    CONVTGEN_JAX_HOST_DEVICE=1 PYTHONPATH="$PWD/$build/jax:$PWD/$build/python" PYTHONDONTWRITEBYTECODE=1 \
+      "$(<"$build/python.path")" benchmarks/jax/decoders.py --small
+  else
+    echo "JAX could not be installed: convtgen.jax is not tested."
+  fi
   step "the gallery in a browser"
   if cmake/install_dependencies.sh browser; then
     python3 -B tests/benchmarks/gallery_browser_test.py
