@@ -36,9 +36,10 @@ def test_what_has_no_kernel_is_jaxs(why):
     lhs, rhs = jnp.ones(lhs_shape, dtype), jnp.ones(rhs_shape, dtype)
     named = {"strides": (2,), "padding": "SAME", **named}
     assert runs_kernels(lambda *both: cj.conv_transpose(*both, **named), lhs, rhs) == 0
-    y, expected = cj.conv_transpose(lhs, rhs, **named), lax.conv_transpose(lhs, rhs, **named)
-    assert y.dtype == expected.dtype
-    np.testing.assert_array_equal(y, expected)
+    if DEVICE == "cpu" or why not in ("types int32", "4 spatial axes"):  # which JAX does not have on GPUs
+        y, expected = cj.conv_transpose(lhs, rhs, **named), lax.conv_transpose(lhs, rhs, **named)
+        assert y.dtype == expected.dtype
+        np.testing.assert_array_equal(y, expected)
     with pytest.raises(NotImplementedError, match="policy is 'only'") as error:
         cj.conv_transpose(lhs, rhs, **named, policy="only")
     assert why in str(error.value)
