@@ -100,6 +100,14 @@ class Kernels {
     return place->second;
   }
 
+  // The device of a GPU, or of kHost, unless there is one already.
+  void use(std::int32_t gpu, convtgen_device* device) {
+    const std::unique_lock lock(mutex_);
+    if (convtgen_device*& own = devices_[gpu]; own == nullptr) {
+      own = device;
+    }
+  }
+
  private:
   ffi::ErrorOr<convtgen_device*> open(std::int32_t gpu) {
     const std::unique_lock lock(mutex_);
@@ -197,6 +205,12 @@ CONVTGEN_JAX_API void convtgen_jax_connect(void* const* addresses) {
 #define CONVTGEN_JAX_SET(name) library.name = reinterpret_cast<decltype(library.name)>(*addresses++);
   CONVTGEN_JAX_FUNCTIONS(CONVTGEN_JAX_SET);
 #undef CONVTGEN_JAX_SET
+}
+
+/// Kernels of GPU `gpu`, or with -1 of the host device, are made on this device, which stays open. So those that were
+/// made ready on it before are found, also while a graph is captured.
+CONVTGEN_JAX_API void convtgen_jax_use(std::int32_t gpu, convtgen_device* device) {
+  kernels().use(gpu, device);
 }
 
 CONVTGEN_JAX_API XLA_FFI_Error* convtgen_jax_cpu(XLA_FFI_CallFrame* frame) {

@@ -17,9 +17,8 @@ _TARGET = "convtgen_kernel"
 _WORKSPACE_ALIGNMENT = 128
 
 
-@functools.cache
-def _register():
-    """Tells XLA of the handlers, once."""
+def _load():
+    """The library, whose handlers XLA knows from then on."""
     file = Path(__file__).parents[1] / "_jax.so"
     if not file.exists():
         raise ImportError("convtgen was built without its library for JAX; in a checkout: CONVTGEN_JAX=1 pip install .")
@@ -32,18 +31,23 @@ def _register():
     stages = {"initialize": library.convtgen_jax_cuda_initialize, "execute": library.convtgen_jax_cuda}
     jax.ffi.register_ffi_target(_TARGET, {stage: jax.ffi.pycapsule(one) for stage, one in stages.items()},
                                 platform="CUDA")
+    return library
 
 
-_register()
+_library = _load()
 
 
 @functools.cache
 def _device(platform):
     """The Device that programs are compiled for: the first GPU of this process, or the host device."""
     if platform == "cpu":
-        return Device("host")
-    use_nvrtc_of(jaxlib)
-    return Device(f"cuda:{jax.local_devices(backend='cuda')[0].local_hardware_id}")
+        gpu, device = -1, Device("host")
+    else:
+        use_nvrtc_of(jaxlib)
+        gpu = jax.local_devices(backend="cuda")[0].local_hardware_id
+        device = Device(f"cuda:{gpu}")
+    _library.convtgen_jax_use(ctypes.c_int32(gpu), ctypes.c_void_p(int(ffi.cast("uintptr_t", device.handle))))
+    return device
 
 
 def prepare(platform, text, direction):
