@@ -25,9 +25,13 @@ MODELS = {
     "sound": ((512, 256, 128, 64, 32), ((16, 8), (16, 8), (4, 2), (4, 2)), (64,), 16),  # a HiFi-GAN's up-samplings
     "volume": ((128, 64, 32, 16), ((2, 2), (2, 2), (2, 2)), (8, 8, 8), 8),  # a 3D U-Net's decoder
 }
-#: (type, jax.lax's precision, compute mode, relative L2 distance of results that is fine).
-MODES = {"tf32": (jnp.float32, "default", None, 5e-3), "f32x3": (jnp.float32, "highest", "f32x3", 1e-4),
-         "f16": (jnp.float16, None, None, 1e-2), "bf16": (jnp.bfloat16, None, None, 5e-2)}
+#: (type, jax.lax's precision, compute mode).
+MODES = {"tf32": (jnp.float32, "default", None), "f32x3": (jnp.float32, "highest", "f32x3"),
+         "f16": (jnp.float16, None, None), "bf16": (jnp.bfloat16, None, None)}
+#: Relative L2 distance of results that is fine. A ReLU whose input is rounded to the other side of zero changes a
+#: gradient by a whole term.
+BOUNDS = {"inference": {"tf32": 5e-3, "f32x3": 2e-5, "f16": 1e-2, "bf16": 5e-2},
+          "training": {"tf32": 3e-2, "f32x3": 3e-3, "f16": 5e-2, "bf16": 1e-1}}
 _ROUNDS, _ROUND_SECONDS = 9, 0.05
 
 
@@ -107,7 +111,7 @@ def milliseconds(functions, arguments):
 
 def measure(name, mode, options):
     """Rows of the table."""
-    dtype, precision, compute, bound = MODES[mode]
+    dtype, precision, compute = MODES[mode]
     arguments = parameters_of(name, dtype, options.small)
     ours = programs(name, precision, compute=compute, policy=options.policy)
     theirs = programs(name, precision, policy="never")
@@ -118,7 +122,7 @@ def measure(name, mode, options):
         away = distance(own_result, their_result)
         convtgen_ms, jax_ms = milliseconds((own, theirs[kind]), arguments)
         yield {"model": name, "mode": mode, "kind": kind, "jax_ms": jax_ms, "convtgen_ms": convtgen_ms,
-               "distance": away, "is_right": away <= bound}
+               "distance": away, "is_right": away <= BOUNDS[kind][mode]}
 
 
 def main():
