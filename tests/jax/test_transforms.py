@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import runs_kernels
 from jax import lax
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import AxisType, Mesh, PartitionSpec
 from jax.test_util import check_grads
 
 import convtgen.jax as cj
@@ -121,21 +121,29 @@ def test_several_threads(normal):
     assert not failures
 
 
-def test_a_batch_over_devices(normal):
+@pytest.mark.parametrize("check_vma", [False, True])
+def test_a_batch_over_devices(check_vma, normal):
     devices = jax.local_devices()
     mesh = Mesh(devices, ("batch",))
     lhs, rhs = normal(2 * len(devices), 3, 4, 2), normal(3, 2, 2, 3)
     split, whole = PartitionSpec("batch"), PartitionSpec()
-    shared = jax.jit(jax.shard_map(ours, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=False))
+    shared = jax.jit(jax.shard_map(ours, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=check_vma))
     close(shared(lhs, rhs), jaxs(lhs, rhs))
     grads = jax.grad(lambda *both: (shared(*both) ** 2).sum(), (0, 1))(lhs, rhs)
     for own, expected in zip(grads, jax.grad(lambda *both: (jaxs(*both) ** 2).sum(), (0, 1))(lhs, rhs)):
         close(own, expected, rtol=1e-10)
 
 
-def test_sharded_arguments_of_jit(normal):
+@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit])
+def test_sharded_arguments_of_jit(axis_type, normal):
     devices = jax.local_devices()
-    mesh = Mesh(devices, ("batch",))
-    lhs, rhs = normal(2 * len(devices), 3, 4, 2), normal(3, 2, 2, 3)
-    sharded = jax.device_put(lhs, jax.NamedSharding(mesh, PartitionSpec("batch")))
-    close(jax.jit(ours)(sharded, jax.device_put(rhs, jax.NamedSharding(mesh, PartitionSpec()))), jaxs(lhs, rhs))
+    lhs, rhs = normal(2 * len(devices), 3, 3), normal(4, 3, 3)
+    mesh = jax.make_mesh((len(devices),), ("batch",), (axis_type,), devices=devices)
+    loss = lambda function: lambda *both: (function(*both, (2,), "SAME") ** 2).sum()  # noqa: E731
+    expected = jax.grad(loss(lax.conv_transpose), (0, 1))(lhs, rhs)
+    with jax.set_mesh(mesh):
+        sharded = [jax.device_put(each, jax.NamedSharding(mesh, spec))
+                   for each, spec in ((lhs, PartitionSpec("batch")), (rhs, PartitionSpec()))]
+        grads = jax.jit(jax.grad(loss(functools.partial(cj.conv_transpose, policy="only")), (0, 1)))(*sharded)
+    for own, theirs in zip(grads, expected):
+        close(own, theirs, rtol=1e-10)

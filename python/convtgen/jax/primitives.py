@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import NamedSharding, PartitionSpec
 
 from ..core import Error, Status
 from . import choices, handlers, jaxs, settings
@@ -24,8 +25,16 @@ def _bind(direction, first, second, layer):
     return _primitives[direction].bind(first, second, layer=layer)
 
 
+def _varying(array):
+    """The axes of a shard_map's mesh along which an array varies."""
+    aval = jax.typeof(array)
+    return aval.mat.varying if hasattr(aval, "mat") else aval.vma  # as JAX 0.11 or 0.10 has them
+
+
 def forward(x, weight, layer):
     """y of a geometry.Layer, for arrays that lie as it says; differentiable."""
+    axes = _varying(x) | _varying(weight)
+    x, weight = (jax.lax.pcast(each, tuple(axes - _varying(each)), to="varying") for each in (x, weight))
     return _bind("forward", x, weight, layer)
 
 
@@ -35,6 +44,14 @@ def _shape_of_result(direction, first, second, layer):
     if direction == "grad_input":
         return layer.arranged(first[0], second[0], layer.extents)
     return layer.arranged(layer.channels_of(first), layer.channels_of(second), layer.kernel)
+
+
+def _abstract(direction, first, second, *, layer):
+    """The result of abstract arrays. On a mesh with explicit axes it is divided as the images' batch, or not at all."""
+    shape = _shape_of_result(direction, first.shape, second.shape, layer)
+    batch = None if direction == "grad_weight" else first.sharding.spec[0]
+    sharding = NamedSharding(first.sharding.mesh, PartitionSpec(batch, *[None] * (len(shape) - 1)))
+    return first.update(shape=shape, sharding=sharding, weak_type=False)
 
 
 def _evaluate(direction):
@@ -145,8 +162,7 @@ _COTANGENTS = {
 def _define(direction):
     primitive = _primitives[direction]
     primitive.def_impl(_evaluate(direction))
-    primitive.def_abstract_eval(lambda first, second, *, layer: jax.core.ShapedArray(
-        _shape_of_result(direction, first.shape, second.shape, layer), first.dtype))
+    primitive.def_abstract_eval(functools.partial(_abstract, direction))
     ad.defbilinear(primitive,
                    lambda ct, first, second, *, layer: _COTANGENTS[direction, 0](ct, second, layer),
                    lambda ct, first, second, *, layer: _COTANGENTS[direction, 1](ct, first, layer))
