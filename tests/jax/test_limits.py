@@ -14,6 +14,7 @@ from jax import lax
 
 import convtgen
 import convtgen.jax as cj
+from convtgen.jax import handlers
 
 _OTHERS = {
     "types int32": ((1, 4, 2), (3, 2, 2), "int32", {}),
@@ -79,6 +80,16 @@ def test_policies_and_the_cpu(normal):
             np.testing.assert_allclose(own, jaxs, rtol=1e-12)
         with pytest.raises(NotImplementedError, match="use_host_device"):
             call(policy="only")(lhs, rhs)
+
+
+def test_programs_of_other_platforms(monkeypatch, normal):
+    """As they are made where no such device is: for GPUs with kernels, for others with JAX's operator."""
+    monkeypatch.setattr(handlers, "_device", lambda platform: convtgen.Device("host:sm_90a"))
+    lhs, rhs = normal(1, 7, 2), normal(4, 2, 3)
+    step = jax.jit(jax.grad(lambda *both: (cj.conv_transpose(*both, (3,), "SAME") ** 2).sum(), (0, 1)))
+    for platform, kernels in (("cuda", 3), ("tpu", 0), ("rocm", 0)):
+        text = step.trace(lhs, rhs).lower(lowering_platforms=(platform,)).as_text()
+        assert text.count("@convtgen_kernel") == kernels, platform
 
 
 def test_wrong_arguments(normal):
