@@ -110,7 +110,7 @@ step "build"
 # configure <option>...
 configure() {
   cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 \
-    -DCONVTGEN_WERROR=ON -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON -DCONVTGEN_TEST_SAMPLE="$sample" "${compiler[@]}" "$@" >/dev/null
+    -DCONVTGEN_WERROR=ON -DCONVTGEN_REGENERATE=$regenerate -DCONVTGEN_TEST_TEMPLATES=ON -DCONVTGEN_JAX=OFF -DCONVTGEN_TEST_SAMPLE="$sample" "${compiler[@]}" "$@" >/dev/null
 }
 export CONVTGEN_CACHE_DIR="$PWD/$build/cache"
 # In a new folder all but the Python package is built while the rest is still loading: only that and the tests need it.
@@ -158,6 +158,19 @@ if [[ -n "$all" ]]; then
       "$(<"$build/python.path")" -m pytest -q -p no:cacheprovider tests/onnx
   else
     echo "onnx, onnxruntime and onnxscript could not be installed: random models and exports are not tested."
+  fi
+  step "JAX"
+  if [[ -f "$build/python.path" ]] &&
+     "$(<"$build/python.path")" -m pip install --quiet --disable-pip-version-check --upgrade --target "$build/jax" cffi 'jax>=0.10' numpy pytest; then
+    PYTHONPATH="$PWD/$build/jax" configure "${python[@]}" -DCONVTGEN_JAX=ON
+    cmake --build "$build" -j "$jobs" --target convtgen_python
+    for file in tests/jax/test_*.py; do
+      PYTHONPATH="$PWD/$build/jax:$PWD/$build/python" PYTHONDONTWRITEBYTECODE=1 "$(<"$build/python.path")" -m pytest -q -p no:cacheprovider "$file"
+    done
+    CONVTGEN_JAX_HOST_DEVICE=1 PYTHONPATH="$PWD/$build/jax:$PWD/$build/python" PYTHONDONTWRITEBYTECODE=1 \
+      "$(<"$build/python.path")" benchmarks/jax/decoders.py --small
+  else
+    echo "JAX could not be installed: convtgen.jax is not tested."
   fi
   step "the gallery in a browser"
   if cmake/install_dependencies.sh browser; then

@@ -56,12 +56,14 @@ def test_the_program():
 
 
 def test_torchs_nvrtc_compiles(tmp_path, monkeypatch):
-    from convtgen.torch import calls
+    import torch
+
+    from convtgen.nvrtc import use_nvrtc_of
 
     monkeypatch.delenv("CONVTGEN_NVRTC", raising=False)
     monkeypatch.delenv("CONVTGEN_NVRTC_DIR", raising=False)
-    calls._find_nvrtc()
-    assert os.environ["CONVTGEN_NVRTC_DIR"] in calls.torch.__file__
+    use_nvrtc_of(torch)
+    assert os.environ["CONVTGEN_NVRTC_DIR"] in torch.__file__
     code = "from convtgen.program import main; main()"
     environment = {**os.environ, "CONVTGEN_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code, "compile", "-e", LAYER, "--arch", "sm_80", "--direction", "forward",

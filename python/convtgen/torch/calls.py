@@ -1,14 +1,13 @@
 """Calls of kernels: what is known of a call by its shapes, found once, and the launches of each direction."""
 
 import math
-import os
 import threading
-from pathlib import Path
 
 import torch
 
 from ..core import Device, Error, Layer, Status, check
 from .._native import lib
+from ..nvrtc import use_nvrtc_of
 from . import settings, torchs
 from .geometry import format_strides, in_format, is_channels_last, output_extents, weight_is_channels_last
 
@@ -26,15 +25,6 @@ _calls = {}
 _sizes_of_layers = {}
 
 
-def _find_nvrtc():
-    # torch's own NVRTC is the one that its driver serves. Who names another in the environment gets that.
-    if os.environ.get("CONVTGEN_NVRTC") or os.environ.get("CONVTGEN_NVRTC_DIR"):
-        return
-    packages = Path(torch.__file__).parent.parent
-    if any(packages.glob("nvidia/*/lib/libnvrtc.so.*")):
-        os.environ["CONVTGEN_NVRTC_DIR"] = str(packages)
-
-
 def device_of(device):
     """The Device that tensors on a torch.device run on."""
     name = "host" if device.type == "cpu" else f"cuda:{device.index}"
@@ -43,7 +33,7 @@ def device_of(device):
         with _lock:
             if name not in _devices:
                 if name != "host":
-                    _find_nvrtc()
+                    use_nvrtc_of(torch)
                 _devices[name] = Device(name)
             found = _devices[name]
     return found
