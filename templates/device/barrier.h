@@ -60,7 +60,7 @@ __device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barri
 }
 
 // The same to say that this thread is done reading: it makes nothing visible to other blocks, so it needs no fence of
-// the whole chip, which costs about a microsecond. The other block may use mbarrier_wait().
+// the whole chip, which costs about a microsecond.
 __device__ __forceinline__ void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank) {
   asm volatile(
       "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cta.shared::cluster.b64 _, [a]; }" ::

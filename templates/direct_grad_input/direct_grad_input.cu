@@ -53,7 +53,7 @@ constexpr long long kChannelBytes =
               : 0;
 constexpr long long kSharedBytes = kBuffers * (P::block_k * kChannelBytes);
 
-// Places that a thread stages at a time: more would spill beside many accumulators.
+// Places that a thread stages at a time: more would spill where it has many accumulators.
 constexpr int kPlacesOfThread = P::channels_per_thread * P::rows_per_thread * P::columns_per_thread <= 32 ? 8 : 3;
 
 static_assert(P::in_channels % P::groups == 0 && P::out_channels % P::groups == 0, "groups divide the channels");

@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "2196e6947e921e788813cd18f7f18ca3b640e21d538cccd1ce1061c7ad4909d9")
+  (digest "8d06f6ade9277d7cdcce0a941dac0a487971cfb6d8546b17cb2269c46f5258d5")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

@@ -52,7 +52,7 @@ struct Parameters {
   static constexpr int stages = 4;
 
   // Blocks of a cluster (1, 2, 4 or 8). They have the same input channels, and share the copies of their weights; or,
-  // sliced, a tile, of which each makes some stages' products: where tiles are fewer than SMs.
+  // sliced, a tile: each makes the products of some stages. That is for tiles that are fewer than SMs.
   static constexpr int cluster = 2;
   static constexpr bool sliced = false;
 };

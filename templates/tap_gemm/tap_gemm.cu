@@ -91,7 +91,11 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
 #pragma unroll 1
     for (int k_block = 0; k_block < kKBlocks; ++k_block) {
       unsigned char* to = shared + stage * kStageBytes;
-      mbarrier_wait(&empty[stage], parity);
+      if (kCopiers == 1) {
+        mbarrier_wait(&empty[stage], parity);
+      } else {
+        mbarrier_wait_cluster(&empty[stage], parity);
+      }
       if (lane == 0) {
         if constexpr (kShares) {
           const int taps = tap < kFullTaps ? kStageTaps : kStageTaps - 1;

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "c0ee0f3d8dbcd06d95c58fbcb44ef5533543b49c10af557d36d339aa89275cb0")
+  (digest "3c122c15c052c445d0cb132b1a115901193bbe0a004eafdd1ff62427f4df448b")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -54,7 +54,7 @@
   (primitive @37 acts void mbarrier_arrive_expect (uses shared_address) "// Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.\n__device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {\n  asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" ::\"r\"(shared_address(at)), \"r\"(bytes) : \"memory\");\n}")
   (primitive @45 acts void mbarrier_expect (uses shared_address) "// Adds `bytes` to what the current phase expects, without arriving.\n__device__ __forceinline__ void mbarrier_expect(unsigned long long* barrier, unsigned int bytes) {\n  asm volatile(\"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;\" ::\"r\"(shared_address(barrier)), \"r\"(bytes)\n               : \"memory\");\n}")
   (primitive @54 acts void mbarrier_arrive_remote (uses shared_address) "// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.\n__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; \"\n      \"}\" ::\"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
-  (primitive @64 acts void mbarrier_release_remote (uses shared_address) "// The same to say that this thread is done reading: it makes nothing visible to other blocks, so it needs no fence of\n// the whole chip, which costs about a microsecond. The other block may use mbarrier_wait().\n__device__ __forceinline__ void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cta.shared::cluster.b64 _, [a]; }\" ::\n          \"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
+  (primitive @64 acts void mbarrier_release_remote (uses shared_address) "// The same to say that this thread is done reading: it makes nothing visible to other blocks, so it needs no fence of\n// the whole chip, which costs about a microsecond.\n__device__ __forceinline__ void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank) {\n  asm volatile(\n      \"{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cta.shared::cluster.b64 _, [a]; }\" ::\n          \"r\"(shared_address(barrier)),\n      \"r\"(rank)\n      : \"memory\");\n}")
   (primitive @75 acts bool mbarrier_test (uses shared_address) "// Whether the phase of this parity is complete: true for the current phase's predecessor. Does not wait.\n__device__ __forceinline__ bool mbarrier_test(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
   (primitive @85 acts bool mbarrier_try_wait (uses shared_address) "// Whether the phase of this parity is complete; may wait a while, as long as the chip likes, before it says no.\n__device__ __forceinline__ bool mbarrier_try_wait(unsigned long long* barrier, unsigned int parity) {\n  unsigned int complete;\n  asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n               : \"=r\"(complete)\n               : \"r\"(shared_address(barrier)), \"r\"(parity)\n               : \"memory\");\n  return complete != 0;\n}")
   (primitive @97 acts void mbarrier_wait (uses shared_address) "// Returns when the phase of this parity is complete, and sees what those who arrived wrote before.\n__device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity) {\n  for (unsigned int complete = 0; complete == 0;) {\n    asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }\"\n                 : \"=r\"(complete)\n                 : \"r\"(shared_address(barrier)), \"r\"(parity)\n                 : \"memory\");\n  }\n}")
@@ -578,32 +578,36 @@
       (declare @14 (const int) tap_column (+ column (* (% tap P::kernel_w) P::dilation_w)))
       (for @16 (pragma "unroll 1") (declare @16 int k_block 0) (< k_block kKBlocks) (++ k_block)
         (declare @17 (pointer "unsigned char") to (+ shared (* stage kStageBytes)))
-        (do @18 (call mbarrier_wait (& (at empty stage)) parity))
-        (if @19 (== lane 0)
+        (if @18 (== kCopiers 1)
           (then
-            (if_constexpr @20 kShares
+            (do @19 (call mbarrier_wait (& (at empty stage)) parity)))
+          (else
+            (do @21 (call mbarrier_wait_cluster (& (at empty stage)) parity))))
+        (if @23 (== lane 0)
+          (then
+            (if_constexpr @24 kShares
               (then
-                (declare @21 (const int) taps (? (< tap kFullTaps) kStageTaps (- kStageTaps 1)))
-                (do @22 (call mbarrier_arrive_expect (& (at full stage)) (+ kInputBytes (* taps kWeightBytes))))
-                (for @24 (pragma "unroll 1") (declare @24 int i 0) (< i taps) (++ i)
-                  (do @25 (call copy_weights (+ (+ to kInputBytes) (* i kWeightBytes)) (+ weights (* (+ (* (+ tap (* i (* (* kTapsApart P::kernel_h) P::kernel_w))) kKBlocks) k_block) kWeightBytes)) (& (at full stage)) rank))))
+                (declare @25 (const int) taps (? (< tap kFullTaps) kStageTaps (- kStageTaps 1)))
+                (do @26 (call mbarrier_arrive_expect (& (at full stage)) (+ kInputBytes (* taps kWeightBytes))))
+                (for @28 (pragma "unroll 1") (declare @28 int i 0) (< i taps) (++ i)
+                  (do @29 (call copy_weights (+ (+ to kInputBytes) (* i kWeightBytes)) (+ weights (* (+ (* (+ tap (* i (* (* kTapsApart P::kernel_h) P::kernel_w))) kKBlocks) k_block) kWeightBytes)) (& (at full stage)) rank))))
               (else
-                (do @31 (call mbarrier_arrive_expect (& (at full stage)) kStageBytes))
-                (declare @32 (pointer (const "unsigned char")) from (+ weights (* (+ (* tap kKBlocks) k_block) kWeightBytes)))
-                (if @33 (== kCopiers 1)
+                (do @35 (call mbarrier_arrive_expect (& (at full stage)) kStageBytes))
+                (declare @36 (pointer (const "unsigned char")) from (+ weights (* (+ (* tap kKBlocks) k_block) kWeightBytes)))
+                (if @37 (== kCopiers 1)
                   (then
-                    (do @34 (call bulk_load (+ to kInputBytes) from kWeightBytes (& (at full stage)))))
+                    (do @38 (call bulk_load (+ to kInputBytes) from kWeightBytes (& (at full stage)))))
                   (else
-                    (do @36 (call bulk_load_multicast (+ (+ to kInputBytes) (* rank kSharedWeightBytes)) (+ from (* rank kSharedWeightBytes)) kSharedWeightBytes (& (at full stage)) (- (<< 1 kCopiers) 1)))))))))
-        (if @41 (< lane kBoxes)
+                    (do @40 (call bulk_load_multicast (+ (+ to kInputBytes) (* rank kSharedWeightBytes)) (+ from (* rank kSharedWeightBytes)) kSharedWeightBytes (& (at full stage)) (- (<< 1 kCopiers) 1)))))))))
+        (if @45 (< lane kBoxes)
           (then
-            (if_constexpr @42 kVolume
+            (if_constexpr @46 kVolume
               (then
-                (do @43 (call tensor_load_5d (+ to (* lane kBoxBytes)) grad_y_map (& (at full stage)) (* k_block P::block_k) tap_column tap_row tap_plane (/ (. place image) deep))))
+                (do @47 (call tensor_load_5d (+ to (* lane kBoxBytes)) grad_y_map (& (at full stage)) (* k_block P::block_k) tap_column tap_row tap_plane (/ (. place image) deep))))
               (else
-                (do @46 (call tensor_load_4d (+ to (* lane kBoxBytes)) grad_y_map (& (at full stage)) (* k_block P::block_k) tap_column tap_row (. place image)))))))
-        (do @50 (call next_stage stage parity)))))
-  (function @132 device void copy_slice
+                (do @50 (call tensor_load_4d (+ to (* lane kBoxBytes)) grad_y_map (& (at full stage)) (* k_block P::block_k) tap_column tap_row (. place image)))))))
+        (do @54 (call next_stage stage parity)))))
+  (function @136 device void copy_slice
     (comment "Copies the block's slice of a tile: stages from `first` up to `last`.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
@@ -634,7 +638,7 @@
         (then
           (do @19 (call tensor_load_4d (+ to (* lane kBoxBytes)) grad_y_map (& (at full stage)) (* (% k kKBlocks) P::block_k) (+ column (* (% tap P::kernel_w) P::dilation_w)) (+ row (* (/ tap P::kernel_w) P::dilation_h)) (. place image)))))
       (do @22 (call next_stage stage parity))))
-  (section @158 "Products")
+  (section @162 "Products")
   (file "device/accumulators.h")
   (alias @7 Accumulators (array (array float (/ kInstructionN 2)) kMTiles))
   (static_assert @9 (&& (<= kInstructionN 256) (<= (/ (* kMTiles kInstructionN) 2) kMostAccumulators)) "the accumulators fit the registers")
@@ -645,7 +649,7 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i (* kMTiles (/ kInstructionN 2))) (++ i)
       (do @3 (call wgmma_pin (at (at acc (/ i (/ kInstructionN 2))) (% i (/ kInstructionN 2)))))))
   (file "tap_gemm.cu")
-  (function @164 device void multiply_stage
+  (function @168 device void multiply_stage
     (comment "Issues the products of a stage of a warpgroup, and waits for those of the stage before. The warpgroup's tiles are")
     (comment "every second or third one.")
     (attributes "__forceinline__")
@@ -661,11 +665,11 @@
         (do @9 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at acc tile) (call wgmma_descriptor_move a (+ (* tile (* kGroupRows kSwizzle)) (* k_step 32))) (call wgmma_descriptor_move b (* k_step 32)) (? (> k_step 0) 1 accumulate)))))
     (do @14 (call wgmma_commit))
     (do @15 (call wgmma_wait 1)))
-  (function @183 constexpr int rows_before
+  (function @187 constexpr int rows_before
     (comment "The rows of a stage before a row of the tile, a multiple of 64: boxes have more of them.")
     (argument int row)
     (return @1 (+ (* (/ row kBoxPositions) kBoxRows) (% row kBoxPositions))))
-  (function @188 device void multiply_shared_stage
+  (function @192 device void multiply_shared_stage
     (comment "The same of a stage that so many taps of the depth share: each begins at another plane.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -682,7 +686,7 @@
           (do @12 (call wgmma_ss P::type kWgmmaMajorK kWgmmaMajorK (at acc tile) (call wgmma_descriptor_move a (+ (* (+ (call rows_before (* tile 128)) (* tap (* kPlanesApart kImagePositions))) kSwizzle) (* k_step 32))) (call wgmma_descriptor_move b (+ (* tap kWeightBytes) (* k_step 32))) (? (> (+ tap k_step) 0) 1 accumulate))))))
     (do @19 (call wgmma_commit))
     (do @20 (call wgmma_wait 1)))
-  (function @213 device void multiply_shared_stages
+  (function @217 device void multiply_shared_stages
     (comment "Makes the products of the stages{with first:  from `first`}{with last:  up to `last`} of a tile, each of so many taps of the depth.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -703,13 +707,13 @@
         (then
           (do @9 (call release_to_cluster (& (at empty (? (== stage 0) (- P::stages 1) (- stage 1)))) lane))))
       (do @11 (call next_stage stage parity))))
-  (section @228 "Epilogue")
-  (function @231 device void cluster_sync
+  (section @232 "Epilogue")
+  (function @235 device void cluster_sync
     (comment "A barrier of all threads of the cluster; what they wrote before it is visible after.")
     (attributes "__forceinline__")
     (do @1 (call cluster_arrive))
     (do @2 (call cluster_wait)))
-  (function @239 device void add_slices
+  (function @243 device void add_slices
     (comment "Adds up the accumulators of the blocks of a cluster, always in the same order. Each block adds those of the channels")
     (comment "that it stores, which then stand in its first columns. The stages' memory, which all blocks have read by then,")
     (comment "receives what others send.")
@@ -737,7 +741,7 @@
         (do @25 (+= (at total 3) (call __uint_as_float (. part w)))))
       (for @28 (pragma "unroll") (declare @28 int i 0) (< i 4) (++ i)
         (do @29 (= (at (at acc (/ vector (/ kStoredChannels 8))) (+ (* (% vector (/ kStoredChannels 8)) 4) i)) (at total i))))))
-  (function @274 device void store_tile
+  (function @278 device void store_tile
     (comment "Stores a thread's accumulators: of each position eight adjacent channels of 32.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -773,8 +777,8 @@
                 (for @28 (pragma "unroll") (declare @28 int v 0) (< v 8) (++ v)
                   (do @29 (= (at values v) (at (at acc (/ half 2)) (+ (+ (+ (/ i 2) (* (/ v 2) 4)) (* (% half 2) 2)) (% v 2))))))
                 (do @31 (call store_together (+ to i) values)))))))))
-  (section @312 "Kernel")
-  (function @314 kernel void tap_gemm
+  (section @316 "Kernel")
+  (function @318 kernel void tap_gemm
     (launch_bounds kThreads 1)
     (argument (const TensorMap) grad_y_map grid_constant)
     (argument (pointer (const "unsigned char")) packed)

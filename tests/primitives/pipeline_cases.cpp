@@ -47,6 +47,7 @@ Case tensor_pipeline(Number number, bool cluster) {
                                std::to_string(kStages) + "], threadIdx.x % 32);\n        }"
                          : "if (threadIdx.x % 32 == 0) {\n          mbarrier_arrive(&empty[(step - 1) % " +
                                std::to_string(kStages) + "]);\n        }");
+  set("wait_empty", cluster ? "mbarrier_wait_cluster" : "mbarrier_wait");
   one.body = fmt::vformat(R"(extern "C" __global__ void __launch_bounds__(384)
 kernel(const unsigned int*, const unsigned int*, unsigned int* __restrict__ out,
        __grid_constant__ const TensorMap map_a, __grid_constant__ const TensorMap map_b) {{
@@ -69,7 +70,7 @@ kernel(const unsigned int*, const unsigned int*, unsigned int* __restrict__ out,
     if (threadIdx.x == 0) {{
       for (int step = 0; step < {steps}; ++step) {{
         const int stage = step % {stages};
-        mbarrier_wait(&empty[stage], (step / {stages} & 1) ^ 1);
+        {wait_empty}(&empty[stage], (step / {stages} & 1) ^ 1);
         mbarrier_arrive_expect(&full[stage], 32768);
         tensor_load_2d(base + stage * 32768, map_a, &full[stage], step * {depth}, row0);
         unsigned char* b = base + stage * 32768 + 16384;

@@ -107,8 +107,8 @@ TEST(PrimitivePrinter, PrintsTheWholeFunction) {
   EXPECT_EQ(
       printed_primitive("wgmma_m64n8k16_bf16_rs_mn_b")->text,
       R"(// d (64x8, f32) = a (64x16) * b (16x8), added to d where `accumulate` is not 0: bf16, A in registers, B N-major.
-__device__ __forceinline__ void wgmma_m64n8k16_bf16_rs_mn_b(float (&d)[4], const unsigned int (&a)[4], unsigned long long b,
-    int accumulate) {
+__device__ __forceinline__ void wgmma_m64n8k16_bf16_rs_mn_b(float (&d)[4], const unsigned int (&a)[4],
+                                                            unsigned long long b, int accumulate) {
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %9, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
       "{%0, %1, %2, %3}, "
       "{%4, %5, %6, %7}, %8, p, 1, 1, 1; }"

@@ -67,6 +67,13 @@ TemplateFacts facts_of_direct_grad_input() {
               {.name = "direct_grad_input_planes",
                .layer = "conv_transpose3d 9 -> 11; kernel 3x3x2; padding 1x1x0; input 1x3x9x10; directions grad_input",
                .least_mutants = 9,
+               .unseen = 1,  // copies of a k-block after the last one, all zeros
+               .block = "block_k 4"},
+              {.name = "direct_grad_input_registers",
+               .layer =
+                   "conv_transpose2d 9 -> 11; kernel 3x3; stride 2x1; padding 1x1; input 2x9x10; layout nhwc; dtype "
+                   "f16; directions grad_input",
+               .least_mutants = 9,
                .block = "block_k 4"},
           },
       .nan_gradients =

@@ -126,6 +126,14 @@ TemplateFacts facts_of_tap_gemm() {
                .least_mutants = 15,
                .few_blocks = true,
                .block = "block_m 192, block_n 32, block_k 64, box_n 1, box_h 4, box_w 4, stages 3"},
+              {.name = "tap_gemm_sliced",
+               .layer = "conv_transpose2d 72 -> 72; kernel 3x3; stride 1x2; padding 0x1; input 1x5x9; dtype f16; "
+                        "layout nhwc; directions grad_input",
+               .least_mutants = 15,
+               .unseen = 1,
+               .few_blocks = true,
+               .cluster = 2,
+               .block = "block_m 128, block_n 64, block_k 64, box_n 1, box_h 8, box_w 16, stages 3, sliced yes"},
               {.name = "tap_gemm_cluster",
                .layer = "conv_transpose2d 72 -> 72; kernel 1x3; stride 1x2; padding 0x1; input 3x9x23; dtype bf16; "
                         "layout nhwc; directions grad_input",

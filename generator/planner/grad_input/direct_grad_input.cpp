@@ -35,8 +35,8 @@ double whole_flops(const Facts& f, Constants& c, std::int64_t blocks) {
   return 2 * whole * outputs * static_cast<double>(f.summed) * static_cast<double>(tap_count(f.layer));
 }
 
-/// Seconds in which blocks wait for what they stage (measured on an H200: 0.4 to 0.6 us for the loads that a thread has
-/// under way at a time, whatever the block).
+/// Seconds in which blocks wait for what they stage. A thread waits for the loads that it issues together: 0.4 to 0.6 us
+/// were measured on an H200, whatever the block.
 double staging_seconds(const Facts& f, const Block& b, Constants& c, std::int64_t blocks) {
   constexpr double kTurn = 0.5e-6;
   const auto turns = [&](std::int64_t places) {
@@ -89,8 +89,9 @@ struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
     return require(f.layer.groups <= kIntMax / c[kChannelTiles],
                    "{} input channels need more blocks than a grid can have (2^31 - 1)", f.layer.in_channels);
   }
-  /// Measured: 2.5 to 11 times as long as its arithmetic or traffic; of volumes 5 times the memory's time, 22 with
-  /// channels last. Loads of shared memory bound groups with few output channels.
+  /// Measured: 2.5 to 11 times as long as its arithmetic or traffic, with channels last, whose elements are stored one
+  /// by one, up to 24; of volumes 5 times the memory's time, 22 with channels last. Loads of shared memory bound groups
+  /// with few output channels.
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const Grid grid = chosen(f, b, c).grid;
     const std::int64_t blocks = grid.checked_blocks(quantities_of(f.shape)).value_or(0);
@@ -98,8 +99,9 @@ struct DirectGradInput : GeneralPlanner<DirectGradInput, Facts, kConstants> {
     if (predicted == 0) {
       return 0;
     }
-    constexpr double kUsual = 2, kVolumes = 2;
-    double seconds = std::max(kUsual * predicted, b.staged ? staging_seconds(f, b, c, blocks) : 0);
+    constexpr double kUsual = 2, kSingleStores = 5, kVolumes = 2;
+    double seconds = std::max((f.channels_last ? kSingleStores : kUsual) * predicted,
+                              b.staged ? staging_seconds(f, b, c, blocks) : 0);
     if (f.group_out <= thin::kMostOuts) {
       seconds = std::max(seconds, load_seconds(f, b));
     }
