@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Projects of `convtgen new`, built against the installed package: layers of one, two and three axes are right on the host
-# device; a result that is not is found, and so is a layer that main.cpp is not made for.
+# Projects of `convtgen new`, built against the installed package: layers of one, two and three axes are right on the
+# host device; a result that is not is found, and so is a layer that main.cpp is not made for.
 . "$(dirname "$0")/common.sh"
 export LD_LIBRARY_PATH=
 # made <name> <layer>: the project, configured and built.
@@ -11,7 +11,8 @@ made() {
   quietly cmake --build "$1/build"
 }
 made one "conv_transpose1d 8 -> 4; kernel 8; stride 4; padding 2; bias; fuse_input leaky_relu(0.1); dtype bf16"
-made two "conv_transpose2d 4 -> 6; kernel 3x4; stride 1x2; groups 2; bias; layout nhwc; directions forward, grad_input, grad_weight, grad_bias"
+made two "conv_transpose2d 4 -> 6; kernel 3x4; stride 1x2; groups 2; bias; layout nhwc; \
+directions forward, grad_input, grad_weight, grad_bias"
 made three "conv_transpose3d 4 -> 2; kernel 2x3x3; stride 2x1x1; fuse gelu, scale(2); dtype f16; y_channels 5"
 for project in one two three; do
   quietly "$project/build/run_layer" host
