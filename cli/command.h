@@ -19,6 +19,7 @@ enum class Exit {
 
 // Each adds its verb to the app; when the verb is given, parsing runs it and sets `exit`.
 void add_check(CLI::App& app, Exit& exit);
+void add_new(CLI::App& app, Exit& exit);
 void add_fmt(CLI::App& app, Exit& exit);
 void add_emit(CLI::App& app, Exit& exit);
 void add_explain(CLI::App& app, Exit& exit);

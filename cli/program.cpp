@@ -22,6 +22,7 @@ namespace {
 
 constexpr const char* kFooter = R"(
 Examples:
+  convtgen new up --layer "conv_transpose2d 8 -> 4; kernel 4; stride 2"    a project that runs a layer
   convtgen check layers.convt                    every error of a file, with line and column
   convtgen import model.onnx -o layers.convt     the transposed convolutions of an ONNX model
   convtgen emit layers.convt -o out/             one .cu a layer, for sm_90a
@@ -100,6 +101,7 @@ int run_verb(int argc, char** argv) {
   app.formatter(make_help_formatter());
 
   Exit exit = Exit::kOk;
+  add_new(app, exit);
   add_check(app, exit);
   add_fmt(app, exit);
   add_import(app, exit);

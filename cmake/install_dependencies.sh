@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the build needs, from the distribution's packages: install_dependencies.sh [build] [tests] [python] [templates] [browser].
+# Installs what the build needs, from the distribution's packages: install_dependencies.sh [build] [tests] [python] [templates] [browser] [packages].
 #   build      compiler, CMake, libraries: enough for the command line and the quickstart
 #   tests      GoogleTest, Google Benchmark and what the tests call besides
 #   python     headers and environments of Python, to build and test the Python package
 #   templates  Clang 19's development files, to make the template programs again and to fuzz
 #   browser    Chromium without a window, to look at the gallery
+#   packages   what cmake/release.sh makes packages with
 # It installs only what is missing, and asks for administrator rights only then.
 set -euo pipefail
 
@@ -17,7 +18,8 @@ for part in "${@:-build}"; do
     python) packages+=(python3-dev python3-venv) ;;
     templates) packages+=(clang-19 libclang-19-dev libclang-cpp19-dev llvm-19-dev libclang-rt-19-dev) ;;
     browser) packages+=(chromium-headless-shell) ;;
-    *) echo "install_dependencies.sh: unknown part '$part'; legal are build, tests, python, templates, browser" >&2; exit 2 ;;
+    packages) packages+=(binutils dpkg-dev file git) ;;
+    *) echo "install_dependencies.sh: unknown part '$part'; legal are build, tests, python, templates, browser, packages" >&2; exit 2 ;;
   esac
 done
 

@@ -180,6 +180,12 @@ if [[ -n "$all" ]]; then
   fi
   step "the wheel with the oldest and the newest PyTorch"
   tests/package/wheel.sh
+  step "the packages on a bare Debian"
+  if [[ $EUID == 0 ]] && command -v debootstrap >/dev/null; then
+    tests/package/packages.sh
+  else
+    echo "This is not root, or there is no debootstrap: no release is made, installed and used."
+  fi
 else
   run_tests "$build" -LE gpu
 fi

@@ -23,7 +23,7 @@ std::string complete(const std::string& words, const std::filesystem::path& fold
 TEST(Completion, Bash) {
   EXPECT_EQ(complete("convtgen em"), "emit ");
   EXPECT_THAT(complete("convtgen ''"),
-              HasSubstr("check fmt import emit explain compile launcher run tune cache doctor completion help"));
+              HasSubstr("new check fmt import emit explain compile launcher run tune cache doctor completion help"));
   EXPECT_EQ(complete("convtgen emit --ar"), "--arch ");
   EXPECT_EQ(complete("convtgen emit --arch sm_1"), "sm_100 sm_101 sm_103 sm_110 sm_120 sm_121 ");
   EXPECT_EQ(complete("convtgen completion z"), "zsh ");
