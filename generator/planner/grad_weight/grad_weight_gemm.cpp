@@ -49,6 +49,7 @@ Bringing bringing(const Facts& f, const Block& b, Constants& c) {
 struct GradWeightGemm : Produced<GradWeightGemm, kMembers, kNames> {
   static constexpr auto& kComputes = kModes;
   static constexpr std::int64_t kMostSplitIn = 96;
+  static constexpr bool kScans = true;
 
   static Checks checks(const Layer& layer) {
     return {check_channels_last(layer, layer.compute == Compute::kTf32 ? 4 : 8)};

@@ -194,11 +194,11 @@ double seconds_of(const Traits& of, const Facts& f, const Block& b) {
   const double sum_bytes = (b.slices > 1 ? 8 * chunks * slices : 8 * (chunks - 1)) * c.number(kWeights);
   // Where the largest magnitudes are found before, all that is read is read twice. Copies are also written.
   const std::int64_t copied = of.copied_bytes(f.layer);
-  const double before = ((of.splits ? f.cost.bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
+  const double before = ((of.scans ? f.cost.bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
   return before + of.more_seconds(f, b, c) +
          seconds_of(
              f.target,
-             {.launches = (b.slices > 1 ? 1.0 : 0.0) + (of.splits ? 1 : 0) + chunks * (copied > 0 ? 2 : 1),
+             {.launches = (b.slices > 1 ? 1.0 : 0.0) + (of.scans ? 1 : 0) + chunks * (copied > 0 ? 2 : 1),
               .waves =
                   chunks * static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
               .wave_cycles = stages * cycles + f.factors.grad_weight_begin + f.factors.grad_weight_output * outputs,

@@ -41,7 +41,7 @@ struct Traits {
   std::string_view smallest_stages;  // of the smallest block, in words
   std::int64_t in_multiple, most_in;
   std::int64_t least_stages, most_stages;
-  bool splits;
+  bool splits, scans;
   std::int64_t (*copied_bytes)(const Layer& layer);
   std::vector<Block> (*warpgroups)(const Facts& f, Block b);
   std::vector<Block> (*positions)(const Facts& f, Block b);
@@ -55,7 +55,8 @@ struct Traits {
   std::string (*positions_text)(const Block& b);
 };
 
-/// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
+/// Values are split in two parts: of f16, scaled by the largest magnitudes, which another kernel finds before; or of
+/// tf32.
 [[nodiscard]] inline bool splits(const Layer& layer) {
   return layer.compute == Compute::kF32x3;
 }
@@ -114,6 +115,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   static constexpr std::string_view kSmallestStages = "two stages of one row of products";
   static constexpr std::int64_t kInMultiple = 8;  // channels of block_in
   static constexpr std::int64_t kMostIn = 256, kMostSplitIn = 0;
+  static constexpr bool kScans = false;  // finds the largest magnitudes before, if it splits
   static constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
 
   /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
@@ -127,7 +129,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   /// The warpgroups of a block. Where values are split, totals are in shared memory if registers don't hold them.
   static std::vector<Block> scanning_warpgroups(const Facts& f, Block b) {
     std::vector<Block> out = T::warpgroups(f, b);
-    if constexpr (T::kMostSplitIn > 0) {
+    if constexpr (T::kScans) {
       for (Block& each : out) {
         each.shared_totals = splits(f.layer) && !T::fits_registers(f, each, f.of(each));
         each.scan_slices =
@@ -144,6 +146,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
             .least_stages = T::kLeastStages,
             .most_stages = T::kMostStages,
             .splits = splits(layer),
+            .scans = T::kScans && splits(layer),
             .copied_bytes = T::copied_bytes,
             .warpgroups = scanning_warpgroups,
             .positions = T::positions,
@@ -169,7 +172,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
     T::change(added, c);
     add_slices(launch, f.layer, added);
     T::bring(launch, f, b, c);
-    if constexpr (T::kMostSplitIn > 0) {
+    if constexpr (T::kScans) {
       if (splits(f.layer)) {
         add_scan(launch, b.scan_slices, c[index_of(kWanted, "kScanTiles")], c[index_of(kWanted, "kScanSharedBytes")],
                  c[index_of(kWanted, "kScannedChannels")]);
