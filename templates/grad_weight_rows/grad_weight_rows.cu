@@ -45,9 +45,9 @@ using WeightIndex = long long;
 
 #include "grad_weight/consume.h"
 
-#include "parts.h"
+#include "grad_weight/parts.h"
 
-#include "multiply_split.h"
+#include "grad_weight/multiply_split.h"
 
 // ---- Producer ----
 #include "staging.h"
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     RowSums row_sums = {};
     for (int consumed = 0; consumed < count; ++consumed) {
       if constexpr (P::splits) {
-        consume_split(sums, acc, row_sums, places, shared, full, empty, consumed, warpgroup, thread % 32);
+        consume_split(sums, acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
       } else {
         consume_stage(acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
       }
@@ -164,7 +164,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                      partial_bias, warpgroup, thread);
     }
     if constexpr (P::splits) {
-      store_block(sums, reinterpret_cast<float*>(shared), target, partial, grad_weight, false, warpgroup, thread);
+      store_sums(sums, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
+                 thread);
     } else {
       store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
                  thread);

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "078cce56ff455cefda8937e6c2b96f1d49cb5102611f5d7b1d6379887f96f9ce")
+  (digest "1e9dcda834e597aec9bec21129584aca33c1508d3ba80ce50b77970a23646003")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -984,7 +984,7 @@
       (then
         (do @4 (call add_totals acc totals))))
     (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
-  (file "parts.h")
+  (file "grad_weight/parts.h")
   (function @10 device "unsigned int" high_part
     (attributes "__forceinline__")
     (argument "unsigned int" word)
@@ -992,17 +992,18 @@
   (function @13 device "unsigned int" low_part
     (attributes "__forceinline__")
     (argument "unsigned int" word)
-    (declare @1 (const float) rest (- (call __uint_as_float (| word 1u)) (call __uint_as_float (call high_part word))))
-    (return @2 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
-  (file "multiply_split.h")
-  (constant @15 int kMostSteps 4)
-  (constant @16 int kPromoteSteps (call ceil_div kKSteps (call ceil_div kKSteps kMostSteps)))
-  (alias @19 PartFragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
+    (declare @1 (const float) value (call __uint_as_float word))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
+  (file "grad_weight/multiply_split.h")
+  (constant @19 int kMostSteps 4)
+  (constant @20 int kPromoteSteps (call ceil_div kKSteps (call ceil_div kKSteps kMostSteps)))
+  (alias @23 SplitFragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
     (comment "One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts."))
-  (function @22 device void load_parts
+  (function @26 device void load_parts
     (comment "Loads the fragments of a step, and makes their parts.")
     (attributes "__forceinline__")
-    (argument (reference PartFragments) fragments)
+    (argument (reference SplitFragments) fragments)
     (argument (reference RowSums) row_sums)
     (argument (const int) tiles)
     (argument (pointer (const "unsigned char")) shared)
@@ -1019,7 +1020,7 @@
         (do @12 (= (at (at fragments (* 2 tile)) word) (call high_part (at (at fragments (* 2 tile)) word))))
         (do @13 (call wgmma_pin_operand (at (at fragments (* 2 tile)) word)))
         (do @14 (call wgmma_pin_operand (at (at fragments (+ (* 2 tile) 1)) word))))))
-  (function @42 device void promote_products
+  (function @46 device void promote_products
     (comment "Adds the accumulators of so many tiles to the totals. Their products are done.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) totals)
@@ -1030,7 +1031,7 @@
       (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @7 (+= (at (at totals tile) i) (at (at acc tile) i)))))
     (do @10 (call pin acc)))
-  (function @57 device void multiply_split
+  (function @61 device void multiply_split
     (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
     (comment "are the thread's own in the window. The first product of some steps begins its accumulators anew.")
     (attributes "__forceinline__")
@@ -1042,7 +1043,7 @@
     (argument int offset)
     (argument (reference (array (const Place) kOwnTiles)) places)
     (declare @3 (const "unsigned long long") input (call input_descriptor (+ shared offset)))
-    (declare @4 (array PartFragments 2) fragments)
+    (declare @4 (array SplitFragments 2) fragments)
     (declare_constexpr @5 int kLastRow (- P::kernel_h 1))
     (declare_constexpr @6 int kLastColumn (- P::kernel_w 1))
     (comment @7 "taps (0 to {kLastRow}, 0 to {kLastColumn})")
@@ -1063,13 +1064,15 @@
       (do @26 (call wgmma_wait 1)
         (trail "the step before, whose fragments the next one overwrites")))
     (do @28 (call wgmma_wait 0)))
-  (function @89 device void consume_split
-    (comment "Multiplies what the stage of this number brought, releases it, and promotes the accumulators.")
+  (function @94 device void consume_split
+    (comment "Multiplies what the stage of this number brought, releases it, and promotes the accumulators. Promotes the totals to")
+    (comment "those in memory where that is due: a total that takes too many promotions loses as much as accumulators would.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) totals)
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (reference RowSums) row_sums)
     (argument (reference (array (const Place) kOwnTiles)) places)
+    (argument (pointer float) in_memory)
     (argument (pointer (const "unsigned char")) shared)
     (argument (pointer "unsigned long long") full)
     (argument (pointer "unsigned long long") empty)
@@ -1093,7 +1096,12 @@
         (do @16 (call release_stage (& (at empty stage)) lane))
         (if_constexpr @17 (> kOwnTiles 1)
           (then
-            (do @18 (call promote_products totals acc (- kOwnTiles 1))))))))
+            (do @18 (call promote_products totals acc (- kOwnTiles 1)))))))
+    (if_constexpr @21 (> P::promote_stages 0)
+      (then
+        (if @22 (== (% (+ consumed 1) P::promote_stages) 0)
+          (then
+            (do @23 (call promote totals in_memory (< consumed P::promote_stages))))))))
   (file "grad_weight_rows.cu")
   (section @52 "Producer")
   (file "staging.h")
@@ -1611,7 +1619,7 @@
         (for @93 plain (declare @93 int consumed 0) (< consumed count) (++ consumed)
           (if_constexpr @94 P::splits
             (then
-              (do @95 (call consume_split sums acc row_sums places shared full empty consumed warpgroup (% thread 32))))
+              (do @95 (call consume_split sums acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))
             (else
               (do @97 (call consume_stage acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))))
         (if_constexpr @100 kSumsRows
@@ -1619,6 +1627,6 @@
             (do @101 (call store_row_sums row_sums (reinterpret_cast (pointer float) shared) target (+ (* (. target slice) kBiasParts) (% block kTapGroups)) partial_bias warpgroup thread))))
         (if_constexpr @104 P::splits
           (then
-            (do @105 (call store_block sums (reinterpret_cast (pointer float) shared) target partial grad_weight false warpgroup thread)))
+            (do @105 (call store_sums sums own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread)))
           (else
-            (do @107 (call store_sums acc own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))))))
+            (do @108 (call store_sums acc own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))))))

@@ -5,8 +5,8 @@
 #include "device/barrier.h"
 #include "device/memory.h"
 #include "device/tensor_copy.h"
+#include "grad_weight/parts.h"
 #include "layout.h"
-#include "parts.h"
 
 // What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are
 // of x; with rows_in_columns their rows are of grad_y.

@@ -49,31 +49,31 @@ struct Case {
   std::string_view by = kUnits;
   double lost = 0;  // of a value, at most, however small it is
 };
-constexpr double kLostOfRows = 0x1p-136;
+constexpr double kLostOfTf32 = 0x1p-136;
 constexpr Case kCases[] = {
     {"Rows", "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 3x9x20; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 2, tile_columns 16, stages 2, "
-     "producers 128, shared_totals 0, slices 2, scan_slices 2"},
+     "producers 128, shared_totals 0, slices 2, scan_slices 2, type 0, splits 0"},
     {"ChannelsLast",
      "conv_transpose2d 16 -> 24; kernel 4x4; stride 2x2; padding 1x1; input 3x6x9; compute f32x3; layout nhwc; "
      "directions grad_weight",
      "taps_h 2, taps_w 4, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_rows 4, stages 2, producers 128, "
-     "shared_totals 0, slices 2, scan_slices 3"},
+     "shared_totals 0, slices 2, scan_slices 3, type 0, splits 0"},
     {"WholeProducts",
      "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; input 3x16x32; compute f32x3; directions grad_weight",
      "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, tile_columns 32, stages "
      "2, "
-     "producers 128, shared_totals 1, slices 1, scan_slices 2",
+     "producers 128, shared_totals 1, slices 1, scan_slices 2, type 0, splits 0",
      false},
     {"Groups",
      "conv_transpose2d 36 -> 32; kernel 3x2; stride 1x2; groups 2; input 2x7x12; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 2, block_out 16, block_in 24, consumer_groups 2, flat 0, tile_rows 2, tile_columns 16, stages "
      "2, "
-     "producers 128, shared_totals 0, slices 1, scan_slices 1"},
+     "producers 128, shared_totals 0, slices 1, scan_slices 1, type 0, splits 0"},
     // More positions than after which low parts are promoted: 32 times 16 products of 16.
     {"LongSums", "conv_transpose2d 8 -> 16; kernel 1x2; input 5x64x64; compute f32x3; directions grad_weight",
      "taps_h 1, taps_w 2, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 64, stages 2, "
-     "producers 128, shared_totals 0, slices 1, scan_slices 4"},
+     "producers 128, shared_totals 0, slices 1, scan_slices 4, type 0, splits 0"},
     {"Pixels",
      "conv_transpose2d 24 -> 16; kernel 3x3; padding 1x1; input 3x9x14; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 2, "
@@ -85,22 +85,36 @@ constexpr Case kCases[] = {
      "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_images 2, tile_rows 3, "
      "tile_columns 16, stages 3, shared_totals 1, slices 1, scan_slices 1, chunks 2, chunk_images 3",
      true, kPixels},
+    {"UnitsOfTf32",
+     "conv_transpose2d 12 -> 20; kernel 3x3; stride 3x2; padding 1x1; input 3x9x13; compute f32x3; directions "
+     "grad_weight",
+     "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 2, stages 2, producers 128, "
+     "row_stages 0, shared_totals 0, slices 2, scan_slices 1, type 2, splits 1, promote_stages 2",
+     true, kUnits, kLostOfTf32},
+    {"TurnedUnitsOfTf32",
+     "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 3x5x20; compute f32x3; directions "
+     "grad_weight",
+     "taps_h 3, taps_w 4, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 2, tile_columns 16, stages "
+     "2, "
+     "producers 128, row_stages 2, shared_totals 0, slices 1, scan_slices 1, type 2, splits 1",
+     true, kUnits, kLostOfTf32},
     {"CopiedRows",
      "conv_transpose2d 10 -> 20; kernel 4x4; stride 2x2; padding 1x1; input 3x6x40; compute f32x3; directions "
      "grad_weight",
      "taps_h 2, taps_w 4, block_out 16, block_in 16, rows_in_columns 0, consumer_groups 2, tile_rows 1, "
-     "tile_columns 32, swizzle 128, input_copies 1, window_copies 1, producers 128, stages 2, slices 2",
-     true, kRows, kLostOfRows},
+     "tile_columns 32, swizzle 128, input_copies 1, window_copies 1, producers 128, stages 2, slices 2, promote_stages "
+     "2",
+     true, kRows, kLostOfTf32},
     {"RowsThroughRegisters",
      "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 3x9x18; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 3, block_out 16, block_in 8, rows_in_columns 1, consumer_groups 2, tile_rows 2, "
      "tile_columns 16, swizzle 64, input_copies 0, window_copies 0, producers 128, stages 2, slices 2",
-     true, kRows, kLostOfRows},
+     true, kRows, kLostOfTf32},
     {"FlatPatches",
      "conv_transpose2d 12 -> 20; kernel 2x2; stride 2x2; bias; input 4x8x14; compute f32x3; directions grad_weight",
      "taps_h 2, taps_w 2, block_out 16, block_in 8, rows_in_columns 0, consumer_groups 2, tile_rows 4, "
      "tile_columns 14, swizzle 32, input_copies 1, window_copies 1, producers 128, stages 2, slices 2, bias_slices 2",
-     false, kRows, kLostOfRows},
+     false, kRows, kLostOfTf32},
 };
 
 struct Results {

@@ -25,9 +25,7 @@ constexpr std::array kModes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Co
 constexpr std::int64_t kMostPositions = 256;     // of a stage
 constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
 constexpr std::int64_t kHalfK = 16;              // positions of a product in 16 bits
-constexpr std::int64_t kSplitInstructions = 24;  // for four words of a thread: with their loads, stores and places
 constexpr double kSplitMeasured = 1.8;           // the same of split values through registers (docs/kernel-notes.md)
-constexpr double kPromotedSteps = 4;             // k-steps after which accumulators of split values are promoted
 
 inline constexpr auto kMembers = joined(
     kCommonMembers, CONVTGEN_MEMBERS(rows_in_columns, swizzle, producers, input_copies, window_copies, promote_stages));
@@ -179,9 +177,7 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
       // Fragments are split by those who load them, and x by others, who read it after copies have written it. A
       // scheduler has a quarter of a warpgroup's threads.
       work.shared_wavefronts += 2 * c.number(kBoxesBytes) / f.target.sm.shared_bytes_per_cycle;
-      work.instructions += steps(c) * consumer_warps(b) *
-                               (c.number(kOwnTiles) * kSplitInstructions + c.number(kAccumulators) / kPromotedSteps) +
-                           c.number(kBoxesBytes) / 16 / 128 * kSplitInstructions;
+      work.instructions += split_instructions(b, c) + c.number(kBoxesBytes) / 16 / 128 * kSplitInstructions;
     }
     // Words that come through registers: each takes as long as a thread needs for it.
     const double batches = c.number(kInputBatches) + c.number(kWindowBatches);

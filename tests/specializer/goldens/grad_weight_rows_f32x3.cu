@@ -316,15 +316,16 @@ __device__ __forceinline__ unsigned int high_part(unsigned int word) {
 }
 
 __device__ __forceinline__ unsigned int low_part(unsigned int word) {
-  const float rest = __uint_as_float(word | 1) - __uint_as_float(high_part(word));
+  const float value = __uint_as_float(word);
+  const float rest = fmaf(value, 2.3283064e-10f, value - __uint_as_float(high_part(word)));
   return (word & 0x7fffffff) == 0x7f800000 ? word : __float_as_uint(rest);
 }
 
 // One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
-using PartFragments = unsigned int[2][4];
+using SplitFragments = unsigned int[2][4];
 
 // Loads the fragments of a step, and makes their parts.
-__device__ __forceinline__ void load_parts(PartFragments& fragments, RowSums& row_sums, const unsigned char* shared,
+__device__ __forceinline__ void load_parts(SplitFragments& fragments, RowSums& row_sums, const unsigned char* shared,
                                            int offset, int step, const Place& places) {
   load_fragment(fragments[0], shared, offset, step, places);
   add_fragment(row_sums[0], fragments[0]);
@@ -352,7 +353,7 @@ __device__ __forceinline__ void promote_products(Accumulators& totals, Accumulat
 __device__ __forceinline__ void multiply_split(Accumulators& totals, Accumulators& acc, RowSums& row_sums,
                                                const unsigned char* shared, int offset, const Place& places) {
   const unsigned long long input = input_descriptor(shared + offset);
-  PartFragments fragments[2];
+  SplitFragments fragments[2];
   // taps (0 to 1, 0 to 1)
   #pragma unroll
   for (int step = 0; step < 4; ++step) {
@@ -373,7 +374,8 @@ __device__ __forceinline__ void multiply_split(Accumulators& totals, Accumulator
   wgmma_wait(0);
 }
 
-// Multiplies what the stage of this number brought, releases it, and promotes the accumulators.
+// Multiplies what the stage of this number brought, releases it, and promotes the accumulators. Promotes the totals to
+// those in memory where that is due: a total that takes too many promotions loses as much as accumulators would.
 __device__ __forceinline__ void consume_split(Accumulators& totals, Accumulators& acc, RowSums& row_sums,
                                               const Place& places, const unsigned char* shared,
                                               unsigned long long* full, unsigned long long* empty, int consumed,

@@ -1,25 +1,29 @@
-// Part of the template `grad_weight_rows`: products of a stage, by the consumer warpgroups, whose values are split: of
-// both high parts, and of each high with the other low part.
+// Products of a stage whose values are split in parts of tf32, by the consumer warpgroups, for gradients of weights: of
+// both high parts, and of each high with the other low part. Fragments are split when they are loaded; of the input the
+// low parts lie kInputPartBytes after the high ones.
 //
 // Tensor cores truncate each sum. So after at most kMostSteps k-steps, three products each, accumulators are promoted
-// to fp32 totals (templates/grad_weight/terms.h has the error of 16 products).
+// to fp32 totals (terms.h has the error of 16 products).
+// Needs: input_descriptor(), input_of_step(), kInputMajor, kInputPartBytes, kKSteps, kLastRow, kStageBytes, kSumsRows,
+//   load_fragment(), Place
 #pragma once
 
 #include "device/barrier.h"
 #include "device/warpgroup.h"
+#include "grad_weight/epilogue.h"
 #include "grad_weight/fragment_sums.h"
+#include "grad_weight/parts.h"
 #include "grad_weight/pipeline.h"
-#include "parts.h"
 #include "products.h"
 
 constexpr int kMostSteps = 4;
 constexpr int kPromoteSteps = ceil_div(kKSteps, ceil_div(kKSteps, kMostSteps));
 
 // One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
-using PartFragments = unsigned int[2 * kOwnTiles][4];
+using SplitFragments = unsigned int[2 * kOwnTiles][4];
 
 // Loads the fragments of a step, and makes their parts.
-__device__ __forceinline__ void load_parts(PartFragments& fragments, RowSums& row_sums, const int tiles,
+__device__ __forceinline__ void load_parts(SplitFragments& fragments, RowSums& row_sums, const int tiles,
                                            const unsigned char* shared, int offset, const int step,
                                            const Place (&places)[kOwnTiles]) {
 #pragma unroll
@@ -58,7 +62,7 @@ __device__ __forceinline__ void multiply_split(Accumulators (&totals)[kOwnTiles]
                                                RowSums& row_sums, const int tiles, const unsigned char* shared,
                                                int offset, const Place (&places)[kOwnTiles]) {
   const unsigned long long input = input_descriptor(shared + offset);
-  PartFragments fragments[2];
+  SplitFragments fragments[2];
   constexpr int kLastRow = P::kernel_h - 1;
   constexpr int kLastColumn = P::kernel_w - 1;
   // taps (0 to {kLastRow}, 0 to {kLastColumn})
@@ -85,9 +89,10 @@ __device__ __forceinline__ void multiply_split(Accumulators (&totals)[kOwnTiles]
   wgmma_wait(0);
 }
 
-// Multiplies what the stage of this number brought, releases it, and promotes the accumulators.
+// Multiplies what the stage of this number brought, releases it, and promotes the accumulators. Promotes the totals to
+// those in memory where that is due: a total that takes too many promotions loses as much as accumulators would.
 __device__ __forceinline__ void consume_split(Accumulators (&totals)[kOwnTiles], Accumulators (&acc)[kOwnTiles],
-                                              RowSums& row_sums, const Place (&places)[kOwnTiles],
+                                              RowSums& row_sums, const Place (&places)[kOwnTiles], float* in_memory,
                                               const unsigned char* shared, unsigned long long* full,
                                               unsigned long long* empty, int consumed, int warpgroup, int lane) {
   const int stage = stage_of(consumed);
@@ -105,6 +110,11 @@ __device__ __forceinline__ void consume_split(Accumulators (&totals)[kOwnTiles],
     release_stage(&empty[stage], lane);
     if constexpr (kOwnTiles > 1) {
       promote_products(totals, acc, kOwnTiles - 1);
+    }
+  }
+  if constexpr (P::promote_stages > 0) {
+    if ((consumed + 1) % P::promote_stages == 0) {
+      promote(totals, in_memory, consumed < P::promote_stages);
     }
   }
 }
