@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "1e9dcda834e597aec9bec21129584aca33c1508d3ba80ce50b77970a23646003")
+  (digest "079a95ba388221d4b92893187764db999eb5c75694ed6e85eb53c129ef8d2839")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1212,14 +1212,14 @@
         (declare @7 (const int) place (+ (+ (* (/ word (/ kBoxPixels kWordElements)) kBoxBytes) (* row P::swizzle)) (* (% word (/ kBoxPixels kWordElements)) 4)))
         (if @9 (&& (< row kInputRows) (|| (== (% kInputWords kInputLanes) 0) (< word kInputWords)))
           (then
-            (declare @10 (pointer "unsigned int") to (reinterpret_cast (pointer "unsigned int") (+ input (^ place (* (% (/ place 128) (/ P::swizzle 16)) 16)))))
-            (if_constexpr @11 P::splits
+            (if_constexpr @10 P::splits
               (then
-                (do @12 (= (* to) (call high_part (at words (+ (* turn kInputLoads) load)))))
-                (do @13 (= (at to (/ kInputPartBytes 4)) (call low_part (at words (+ (* turn kInputLoads) load))))))
+                (declare @11 (pointer "unsigned char") to (+ input (^ place (* (% (/ place 128) (/ P::swizzle 16)) 16))))
+                (do @12 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call high_part (at words (+ (* turn kInputLoads) load)))))
+                (do @13 (= (* (reinterpret_cast (pointer "unsigned int") (+ to kInputPartBytes))) (call low_part (at words (+ (* turn kInputLoads) load))))))
               (else
-                (do @15 (= (* to) (call operand (at words (+ (* turn kInputLoads) load))))))))))))
-  (function @142 device void load_window
+                (do @15 (= (* (reinterpret_cast (pointer "unsigned int") (+ input (^ place (* (% (/ place 128) (/ P::swizzle 16)) 16))))) (call operand (at words (+ (* turn kInputLoads) load))))))))))))
+  (function @143 device void load_window
     (comment "Loads a batch of grad_y.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1239,7 +1239,7 @@
       (for @13 (pragma "unroll") (declare @13 int load 0) (< load kWindowLoads) (++ load)
         (declare @14 (const int) column (+ (+ (* (. tile column) P::stride_w) (. source origin_w)) (* (+ (% thread kWindowLanes) (* load 32)) kWordElements)))
         (do @16 (= (at words (+ (* turn kWindowLoads) load)) (? (&& (&& (&& exists (>= column 0)) (< column out_w)) (< (+ (% thread kWindowLanes) (* load 32)) kWindowWords)) (call load_word (+ from column)) 0))))))
-  (function @167 device void store_window
+  (function @168 device void store_window
     (comment "Writes a batch of grad_y to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
@@ -1254,7 +1254,7 @@
           (then
             (declare @8 (const "unsigned int") loaded (at words (+ (* turn kWindowLoads) load)))
             (do @9 (= (* (reinterpret_cast (pointer "unsigned int") (+ (+ window (* row kPitchBytes)) (* word 4)))) (? (|| kSumsRows P::splits) loaded (call operand loaded)))))))))
-  (function @184 device void load_batch
+  (function @185 device void load_batch
     (comment "Loads a batch of a stage: those of x come first.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1272,7 +1272,7 @@
         (do @5 (call load_input words x source tile batch_index thread in_h)))
       (else
         (do @7 (call load_window words grad_y source tile (- batch_index kInputBatches) thread out_h out_w)))))
-  (function @196 device void store_batch
+  (function @197 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)

@@ -126,12 +126,13 @@ __device__ __forceinline__ void store_input(unsigned char* input, const Words& w
       const int place =
           word / (kBoxPixels / kWordElements) * kBoxBytes + row * P::swizzle + word % (kBoxPixels / kWordElements) * 4;
       if (row < kInputRows && (kInputWords % kInputLanes == 0 || word < kInputWords)) {
-        unsigned int* to = reinterpret_cast<unsigned int*>(input + (place ^ place / 128 % (P::swizzle / 16) * 16));
         if constexpr (P::splits) {
-          *to = high_part(words[turn * kInputLoads + load]);
-          to[kInputPartBytes / 4] = low_part(words[turn * kInputLoads + load]);
+          unsigned char* to = input + (place ^ place / 128 % (P::swizzle / 16) * 16);
+          *reinterpret_cast<unsigned int*>(to) = high_part(words[turn * kInputLoads + load]);
+          *reinterpret_cast<unsigned int*>(to + kInputPartBytes) = low_part(words[turn * kInputLoads + load]);
         } else {
-          *to = operand(words[turn * kInputLoads + load]);
+          *reinterpret_cast<unsigned int*>(input + (place ^ place / 128 % (P::swizzle / 16) * 16)) =
+              operand(words[turn * kInputLoads + load]);
         }
       }
     }
