@@ -1,7 +1,7 @@
 // The gradient of the bias by the threads that multiply, for gradients of weights: sums of the rows of A fragments,
 // which are of grad_y. The template's columns.h says whether each of its elements is in one fragment. Needs: kOwnTiles,
 // kSumsRows, kTaps, operand(), rows_of_tile(), widen()
-// Needs: kPairedTaps, kSumsRows, operand(), widen()
+// Needs: kPairedTaps, kRoundsSummed, kSumsRows, operand(), widen()
 #pragma once
 
 #include "device/barrier.h"
@@ -35,9 +35,11 @@ __device__ __forceinline__ void add_fragment(float (&sums)[kRowSums], unsigned i
   const unsigned int other_sum = __float_as_uint(sums[kRowSums - 1]);
   const unsigned int made[4] = {sum, other_sum, sum, other_sum};
   wgmma_keep_operand(made, gridDim.x >> 31);
+  if constexpr (kRoundsSummed) {
 #pragma unroll
-  for (int word = 0; word < 4; ++word) {
-    fragment[word] = operand(fragment[word]);
+    for (int word = 0; word < 4; ++word) {
+      fragment[word] = operand(fragment[word]);
+    }
   }
 }
 

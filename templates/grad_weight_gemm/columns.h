@@ -7,3 +7,4 @@ constexpr int kColumnRows = 1;
 constexpr bool kPairedTaps = false;
 // Whether the consumers sum up the rows of grad_y for the bias.
 constexpr bool kSumsRows = false;
+constexpr bool kRoundsSummed = true;

@@ -14,6 +14,8 @@
 // Of values down to 2^-28 of their channel's largest 22 bits are kept; of those below, at most 2^-50 of that largest is
 // lost. An infinity or a NaN makes all sums that it is a term of infinite or NaN, as the definition has them, except
 // that an infinity times a value below 2^-39 of its channel's largest, or times the zeros around an image, makes NaN.
+// Or the parts are of tf32, without scales: producers split x, and consumers the fragments that they load. Of values
+// below 2^-103 at most 2^-136 is lost.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -59,6 +61,10 @@ using WeightIndex = long long;
 #include "grad_weight/consume.h"
 
 #include "grad_weight/consume_parts.h"
+
+#include "grad_weight/parts.h"
+
+#include "grad_weight/multiply_split.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
@@ -141,12 +147,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       float* own_totals = totals + block * kTotals + thread;
       Accumulators acc[kOwnTiles] = {};
+      Accumulators sums[kOwnTiles] = {};  // of products of split values
       RowSums row_sums = {};
       for (int consumed = 0; consumed < count; ++consumed) {
-        consume_stage(acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+        if constexpr (P::splits) {
+          consume_split(sums, acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+        } else {
+          consume_stage(acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+        }
       }
-      store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
-                 thread);
+      if constexpr (P::splits) {
+        store_sums(sums, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
+                   thread);
+      } else {
+        store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
+                   thread);
+      }
     }
   }
 }

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "80ca7e64b9277b8ebc7af4af3146a252d4ffc6f5004cb92ad62585da19b10540")
+  (digest "bfd4e090db679d2ef27e43176b69136520a796476f086ca0922c156e0604c020")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -31,6 +31,7 @@
   (type_parameter Word "unsigned int")
   (parameter int type 0)
   (parameter int store 1)
+  (parameter bool splits false)
   (parameter int taps_h 4)
   (parameter int taps_w 4)
   (parameter int block_out 16)
@@ -252,7 +253,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_gemm.cu")
-  (section @31 "Elements")
+  (section @33 "Elements")
   (file "device/element.h")
   (constant @12 bool kIsFloat (== (sizeof P::Element) 4))
   (function @15 device "unsigned int" pair
@@ -365,11 +366,12 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "grad_weight_gemm.cu")
-  (section @34 "Tiles and stages")
+  (section @36 "Tiles and stages")
   (file "columns.h")
   (constant @5 int kColumnRows 1)
   (constant @7 bool kPairedTaps false)
   (constant @9 bool kSumsRows false)
+  (constant @10 bool kRoundsSummed true)
   (file "device/instruction.h")
   (constant @8 int kBytes (? (== P::type kWgmmaTf32) 4 2) (trail "of an element"))
   (constant @9 int kInstructionK (/ 32 kBytes) (trail "channels, or positions, of one product"))
@@ -597,7 +599,7 @@
   (constant @16 int kChannelPitch (* 4 (+ kWindowPixels (call floor_mod (- 4 kWindowPixels) 32))) (trail "tf32: of grad_y"))
   (constant @17 int kInputPartBytes (? (== P::type kWgmmaTf32) (* (/ kInputPixels 4) kQuadPitch) (* kInputUnits kInputUnitPitch)))
   (constant @18 int kWindowPartBytes (? (== P::type kWgmmaTf32) (* P::block_out kChannelPitch) (* kWindowUnits kWindowUnitPitch)))
-  (constant @19 int kWindowOffset (* kParts kInputPartBytes) (trail "of grad_y in a stage"))
+  (constant @19 int kWindowOffset (* (? P::splits 2 kParts) kInputPartBytes) (trail "of grad_y in a stage"))
   (constant @20 int kStageBytes (+ kWindowOffset (* kParts kWindowPartBytes)))
   (constant @21 int kPipelineBytes (* P::stages kStageBytes))
   (constant @24 int kStoredColumns (call smaller kColumns (* (/ (/ kPipelineBytes (* 4 kColumnPitch)) 8) 8)))
@@ -614,6 +616,7 @@
   (constant @33 int kSharedBytes (+ (+ (? kByRows kSharedAlignment 0) kRowsBarrierOffset) (* P::row_stages 8)))
   (constant @35 int kAlignment (? (|| P::channels_last kByRows) 16 kElementBytes) (trail "of x and grad_y, in bytes"))
   (static_assert @37 (>= kStoredColumns 8) "the results of eight input channels fit the stages")
+  (static_assert @38 (|| (! P::splits) (&& (== P::type kWgmmaTf32) (! P::channels_last))) "units of NCHW are split in parts of tf32")
   (file "device/depth.h")
   (function @8 device int input_depth
     (attributes "inline")
@@ -758,7 +761,7 @@
     (argument float scale)
     (return @1 (- (/ (call __float_as_int scale) (<< 1 23)) 127)))
   (file "grad_weight_gemm.cu")
-  (section @39 "Producer")
+  (section @41 "Producer")
   (file "device/matrix_load.h")
   (primitive @13 acts void matrix_load_x1 (uses shared_address) "// Reads one matrix.\n__device__ __forceinline__ void matrix_load_x1(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
   (primitive @21 acts void matrix_load_x1_transposed (uses shared_address) "// Reads one matrix, transposed.\n__device__ __forceinline__ void matrix_load_x1_transposed(unsigned int& value, const void* row) {\n  asm volatile(\"ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];\"\n               : \"=r\"(value)\n               : \"r\"(shared_address(row))\n               : \"memory\");\n}")
@@ -795,11 +798,22 @@
             (do @5 (call matrix_store_x2_transposed to both)))
           (else
             (do @7 (call matrix_store_x1_transposed to (at values 0))))))))
+  (file "grad_weight/parts.h")
+  (function @10 device "unsigned int" high_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (& word 0xffffe000u)))
+  (function @13 device "unsigned int" low_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (declare @1 (const float) value (call __uint_as_float word))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
   (file "staging.h")
-  (constant @8 int kWords (? (&& P::channels_last (! kSplit)) 4 kVector) (trail "of a unit"))
-  (constant @9 int kMostUnits (/ (? kSplit 64 32) kWords) (trail "of a batch"))
-  (alias @10 Word P::Word)
-  (alias @11 Words (array (array Word kWords) kMostUnits))
+  (constant @9 int kWords (? (&& P::channels_last (! kSplit)) 4 kVector) (trail "of a unit"))
+  (constant @10 int kMostUnits (/ (? kSplit 64 32) kWords) (trail "of a batch"))
+  (alias @11 Word P::Word)
+  (alias @12 Words (array (array Word kWords) kMostUnits))
   (file "grad_weight/split_unit.h")
   (function @10 device void load_channels
     (comment "Loads a unit that lies with channels last, or zeros.")
@@ -839,7 +853,7 @@
     (do @14 (= (* (reinterpret_cast (pointer uint4) to)) (call make_uint4 (at high 0) (at high 1) (at high 2) (at high 3))))
     (do @15 (= (* (reinterpret_cast (pointer uint4) (+ to low_offset))) (call make_uint4 (at low 0) (at low 1) (at low 2) (at low 3)))))
   (file "staging.h")
-  (function @17 device void load_unit
+  (function @18 device void load_unit
     (comment "Loads a unit: zeros where it is outside the image, and for channels past the last. {with plane: `plane` is from a channel to the next one.}")
     (attributes "__forceinline__")
     (argument (reference (array Word kWords)) words)
@@ -864,12 +878,12 @@
             (do @12 (= (at words 3) (. loaded w))))
           (else
             (for @15 (pragma "unroll") (declare @15 int c 0) (< c kVector) (++ c)
-              (if_constexpr @16 kSplit
+              (if_constexpr @16 (|| kSplit P::splits)
                 (then
                   (do @17 (= (at words c) (? (&& is_inside (|| is_whole (< c left))) (at from (* c plane)) 0))))
                 (else
                   (do @19 (= (at words c) (? (&& is_inside (|| is_whole (< c left))) (call bits_of (at from (* c plane))) 0)))))))))))
-  (function @43 device uint4 packed_unit
+  (function @44 device uint4 packed_unit
     (comment "Two channels in a word: those of the low or the high halves.")
     (attributes "__forceinline__")
     (argument (reference (array (const Word) kWords)) words)
@@ -881,22 +895,30 @@
       (then
         (return @5 (call make_uint4 (call high_halves (at words 0) (at words 1)) (call high_halves (at words 2) (at words 3)) (call high_halves (at words 4) (at words 5)) (call high_halves (at words 6) (at words 7))))))
     (return @8 (call make_uint4 (call low_halves (at words 0) (at words 1)) (call low_halves (at words 2) (at words 3)) (call low_halves (at words 4) (at words 5)) (call low_halves (at words 6) (at words 7)))))
-  (function @56 device int input_place
+  (function @57 device int input_place
     (comment "Where a unit lies, in bytes.")
     (attributes "__forceinline__")
     (argument int pixel)
     (argument int unit)
     (return @1 (? (== P::type kWgmmaTf32) (+ (+ (* (/ pixel 4) kQuadPitch) (* unit (* kVector 16))) (* (% pixel 4) 4)) (+ (* unit kInputUnitPitch) (* pixel 16)))))
-  (function @60 device int window_place
+  (function @61 device int window_place
     (attributes "__forceinline__")
     (argument int pixel)
     (argument int unit)
     (return @1 (? (== P::type kWgmmaTf32) (+ (* unit (* kVector kChannelPitch)) (* pixel 4)) (+ (* unit kWindowUnitPitch) (* pixel 16)))))
-  (function @65 device (pointer (const float)) block_scales
+  (function @66 device (pointer (const float)) block_scales
     (comment "The scales of the block's channels, of x and then of grad_y.")
     (attributes "__forceinline__")
     (return @1 (reinterpret_cast (pointer (const float)) (+ (call shared_align (call shared_memory) kSharedAlignment) kScalesOffset))))
-  (function @71 device void store_input_unit
+  (function @71 device void store_value
+    (comment "Writes both parts of a value of x.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") to)
+    (argument float value)
+    (declare @1 (const "unsigned int") word (call __float_as_uint value))
+    (do @2 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call high_part word)))
+    (do @3 (= (* (reinterpret_cast (pointer "unsigned int") (+ to kInputPartBytes))) (call low_part word))))
+  (function @79 device void store_input_unit
     (comment "Writes {with next: the unit that is `next` units after }the one at `to`{with unit: , which is the block's unit `unit`: in 16 bits that of the words' low or high halves}.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -908,13 +930,18 @@
       (then
         (do @3 (call store_split (+ to (* next kInputUnitPitch)) kInputPartBytes words (+ (call block_scales) (* (+ unit next) kVector)))))
       (else
-        (if_constexpr @4 (== P::type kWgmmaTf32)
+        (if_constexpr @4 P::splits
           (then
             (for @6 (pragma "unroll") (declare @6 int c 0) (< c kVector) (++ c)
-              (do @7 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* (+ (* next kVector) c) 16)))) (call operand (at words c))))))
+              (do @7 (call store_value (+ to (* (+ (* next kVector) c) 16)) (at words c)))))
           (else
-            (do @10 (= (* (reinterpret_cast (pointer uint4) (+ to (* next kInputUnitPitch)))) (call packed_unit words half))))))))
-  (function @84 device void store_window_unit
+            (if_constexpr @9 (== P::type kWgmmaTf32)
+              (then
+                (for @11 (pragma "unroll") (declare @11 int c 0) (< c kVector) (++ c)
+                  (do @12 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* (+ (* next kVector) c) 16)))) (call operand (at words c))))))
+              (else
+                (do @15 (= (* (reinterpret_cast (pointer uint4) (+ to (* next kInputUnitPitch)))) (call packed_unit words half))))))))))
+  (function @97 device void store_window_unit
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (array (const Word) kWords)) words)
@@ -925,16 +952,22 @@
       (then
         (do @3 (call store_split (+ to (* next kWindowUnitPitch)) kWindowPartBytes words (+ (call block_scales) (+ P::block_in (* (+ unit next) kVector))))))
       (else
-        (if_constexpr @5 (== P::type kWgmmaTf32)
+        (if_constexpr @5 P::splits
           (then
+            (comment @5 "who loads fragments splits them")
             (for @7 (pragma "unroll") (declare @7 int c 0) (< c kVector) (++ c)
-              (do @8 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* (+ (* next kVector) c) kChannelPitch)))) (call operand (at words c))))))
+              (do @8 (= (* (reinterpret_cast (pointer float) (+ to (* (+ (* next kVector) c) kChannelPitch)))) (at words c)))))
           (else
-            (do @11 (= (* (reinterpret_cast (pointer uint4) (+ to (* next kWindowUnitPitch)))) (call packed_unit words half))))))))
-  (section @99 "Rows that are turned")
-  (alias @102 Scales (array float (? kSplit 4 1))
+            (if_constexpr @10 (== P::type kWgmmaTf32)
+              (then
+                (for @12 (pragma "unroll") (declare @12 int c 0) (< c kVector) (++ c)
+                  (do @13 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* (+ (* next kVector) c) kChannelPitch)))) (call operand (at words c))))))
+              (else
+                (do @16 (= (* (reinterpret_cast (pointer uint4) (+ to (* next kWindowUnitPitch)))) (call packed_unit words half))))))))))
+  (section @117 "Rows that are turned")
+  (alias @120 Scales (array float (? kSplit 4 1))
     (comment "A word of a row as it lies in memory is an element, or two. They are multiplied as they are, or split."))
-  (function @103 device void load_scales
+  (function @121 device void load_scales
     (attributes "__forceinline__")
     (argument (reference Scales) scales)
     (argument int channel)
@@ -944,7 +977,7 @@
         (declare @2 (pointer (const float)) all (call block_scales))
         (for @4 (pragma "unroll") (declare @4 int octet 0) (< octet octets) (++ octet)
           (do @5 (= (at scales octet) (at all (+ channel (* octet kBlockChannels)))))))))
-  (function @114 device void store_split_block
+  (function @132 device void store_split_block
     (comment "Splits a lane's words of some octets of channels, and writes their high parts at `to`, and their low parts.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
@@ -960,7 +993,7 @@
       (do @9 (= (at low octet) (. pair low))))
     (do @11 (call store_matrices to high octets))
     (do @12 (call store_matrices to_low low octets)))
-  (function @130 device void store_input_block
+  (function @148 device void store_input_block
     (comment "Writes a lane's words of some octets of channels at its positions.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
@@ -986,8 +1019,12 @@
                 (then
                   (declare @16 (pointer "unsigned char") to (+ input (+ (call input_place (. (at positions i) at) (* 2 octet)) (* (/ lane 4) 16))))
                   (for @18 (pragma "unroll") (declare @18 int next 0) (< next kInputTogether) (++ next)
-                    (do @19 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* next (* kBlockChannels 16))))) (call operand (at (at words next) i)))))))))))))
-  (function @155 device void store_window_block
+                    (if_constexpr @19 P::splits
+                      (then
+                        (do @20 (call store_value (+ to (* next (* kBlockChannels 16))) (at (at words next) i))))
+                      (else
+                        (do @22 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* next (* kBlockChannels 16))))) (call operand (at (at words next) i)))))))))))))))
+  (function @177 device void store_window_block
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
     (argument (pointer "unsigned char") spare)
@@ -1012,7 +1049,11 @@
                 (then
                   (declare @16 (pointer "unsigned char") to (+ window (+ (call window_place (. (at positions i) at) (* 2 octet)) (* (/ lane 4) kChannelPitch))))
                   (for @18 (pragma "unroll") (declare @18 int next 0) (< next kWindowTogether) (++ next)
-                    (do @19 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* next (* kBlockChannels kChannelPitch))))) (call operand (at (at words next) i)))))))))))))
+                    (if_constexpr @19 P::splits
+                      (then
+                        (do @20 (= (* (reinterpret_cast (pointer float) (+ to (* next (* kBlockChannels kChannelPitch))))) (at (at words next) i))))
+                      (else
+                        (do @22 (= (* (reinterpret_cast (pointer "unsigned int") (+ to (* next (* kBlockChannels kChannelPitch))))) (call operand (at (at words next) i)))))))))))))))
   (file "device/ring.h")
   (record @15 Pipeline
     (comment "Shared memory from its first stage on, and the stages' barriers.")
@@ -1678,11 +1719,13 @@
     (declare @11 (const "unsigned int") other_sum (call __float_as_uint (at sums (- kRowSums 1))))
     (declare @12 (array (const "unsigned int") 4) made (init sum other_sum sum other_sum))
     (do @13 (call wgmma_keep_operand made (>> (. gridDim x) 31)))
-    (for @15 (pragma "unroll") (declare @15 int word 0) (< word 4) (++ word)
-      (do @16 (= (at fragment word) (call operand (at fragment word))))))
-  (constant @45 int kBiasParts kTapGroups (trail "of a slice"))
-  (static_assert @47 (|| (! kSumsRows) (== P::bias_slices (* P::slices kBiasParts))) "all sums are added")
-  (function @50 device void store_row_sums
+    (if_constexpr @14 kRoundsSummed
+      (then
+        (for @16 (pragma "unroll") (declare @16 int word 0) (< word 4) (++ word)
+          (do @17 (= (at fragment word) (call operand (at fragment word))))))))
+  (constant @47 int kBiasParts kTapGroups (trail "of a slice"))
+  (static_assert @49 (|| (! kSumsRows) (== P::bias_slices (* P::slices kBiasParts))) "all sums are added")
+  (function @52 device void store_row_sums
     (comment "Stores the sums of a block's channels, through shared memory.")
     (attributes "__forceinline__")
     (argument (reference (const RowSums)) row_sums)
@@ -1961,7 +2004,7 @@
                       (else
                         (do @13 (= (* to) (call narrow (at sums 0)))))))))))))))
   (file "grad_weight_gemm.cu")
-  (alias @56 WeightIndex "long long")
+  (alias @58 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -2242,8 +2285,115 @@
         (do @8 (call fetch_totals totals own_totals))))
     (do @10 (call unscale totals scales warpgroup thread))
     (do @11 (call store_block totals columns target partial grad_weight adds warpgroup thread)))
+  (file "grad_weight/multiply_split.h")
+  (constant @19 int kMostSteps 4)
+  (constant @20 int kPromoteSteps (call ceil_div kKSteps (call ceil_div kKSteps kMostSteps)))
+  (alias @23 SplitFragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
+    (comment "One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts."))
+  (function @26 device void load_parts
+    (comment "Loads the fragments of a step, and makes their parts.")
+    (attributes "__forceinline__")
+    (argument (reference SplitFragments) fragments)
+    (argument (reference RowSums) row_sums)
+    (argument (const int) tiles)
+    (argument (pointer (const "unsigned char")) shared)
+    (argument int offset)
+    (argument (const int) step)
+    (argument (reference (array (const Place) kOwnTiles)) places)
+    (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile tiles) (++ tile)
+      (do @5 (call load_fragment (at fragments (* 2 tile)) shared offset 0 step (at places tile)))
+      (if_constexpr @6 kSumsRows
+        (then
+          (do @7 (call add_fragment (at row_sums tile) (at fragments (* 2 tile))))))
+      (for @10 (pragma "unroll") (declare @10 int word 0) (< word 4) (++ word)
+        (do @11 (= (at (at fragments (+ (* 2 tile) 1)) word) (call low_part (at (at fragments (* 2 tile)) word))))
+        (do @12 (= (at (at fragments (* 2 tile)) word) (call high_part (at (at fragments (* 2 tile)) word))))
+        (do @13 (call wgmma_pin_operand (at (at fragments (* 2 tile)) word)))
+        (do @14 (call wgmma_pin_operand (at (at fragments (+ (* 2 tile) 1)) word))))))
+  (function @46 device void promote_products
+    (comment "Adds the accumulators of so many tiles to the totals. Their products are done.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) totals)
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (const int) tiles)
+    (do @2 (call pin acc))
+    (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile tiles) (++ tile)
+      (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
+        (do @7 (+= (at (at totals tile) i) (at (at acc tile) i)))))
+    (do @10 (call pin acc)))
+  (function @61 device void multiply_split
+    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
+    (comment "are the thread's own in the window. The first product of some steps begins its accumulators anew.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) totals)
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (reference RowSums) row_sums)
+    (argument (const int) tiles)
+    (argument (pointer (const "unsigned char")) shared)
+    (argument int offset)
+    (argument (reference (array (const Place) kOwnTiles)) places)
+    (declare @3 (const "unsigned long long") input (call input_descriptor (+ shared offset)))
+    (declare @4 (array SplitFragments 2) fragments)
+    (declare_constexpr @5 int kLastRow (- P::kernel_h 1))
+    (declare_constexpr @6 int kLastColumn (- P::kernel_w 1))
+    (comment @7 "taps (0 to {kLastRow}, 0 to {kLastColumn})")
+    (for @9 (pragma "unroll") (declare @9 int step 0) (< step kKSteps) (++ step)
+      (do @10 (call load_parts (at fragments (% step 2)) row_sums tiles shared offset step places))
+      (if @11 (&& (> step 0) (== (% step kPromoteSteps) 0))
+        (then
+          (do @12 (call wgmma_wait 0))
+          (do @13 (call promote_products totals acc tiles))))
+      (do @15 (call wgmma_fence))
+      (declare @16 (const "unsigned long long") high_input (call wgmma_descriptor_move input (call input_of_step step)))
+      (declare @17 (const "unsigned long long") low_input (call wgmma_descriptor_move input (+ kInputPartBytes (call input_of_step step))))
+      (for @19 (pragma "unroll") (declare @19 int tile 0) (< tile tiles) (++ tile)
+        (do @20 (call wgmma_rs P::type kInputMajor (at acc tile) (at (at fragments (% step 2)) (+ (* 2 tile) 1)) high_input (? (== (% step kPromoteSteps) 0) 0 1)))
+        (do @22 (call wgmma_rs P::type kInputMajor (at acc tile) (at (at fragments (% step 2)) (* 2 tile)) low_input 1))
+        (do @23 (call wgmma_rs P::type kInputMajor (at acc tile) (at (at fragments (% step 2)) (* 2 tile)) high_input 1)))
+      (do @25 (call wgmma_commit))
+      (do @26 (call wgmma_wait 1)
+        (trail "the step before, whose fragments the next one overwrites")))
+    (do @28 (call wgmma_wait 0)))
+  (function @94 device void consume_split
+    (comment "Multiplies what the stage of this number brought, releases it, and promotes the accumulators. Promotes the totals to")
+    (comment "those in memory where that is due: a total that takes too many promotions loses as much as accumulators would.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) totals)
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (reference RowSums) row_sums)
+    (argument (reference (array (const Place) kOwnTiles)) places)
+    (argument (pointer float) in_memory)
+    (argument (pointer (const "unsigned char")) shared)
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument int consumed)
+    (argument int warpgroup)
+    (argument int lane)
+    (declare @4 (const int) stage (call stage_of consumed))
+    (do @5 (call mbarrier_wait (& (at full stage)) (call full_parity consumed)))
+    (do @6 (call pin acc))
+    (declare @7 (const bool) has_all_tiles (< warpgroup (- kMTiles (* (- kOwnTiles 1) P::consumer_groups)))
+      (trail "others have one less"))
+    (if @8 (|| kEvenTiles has_all_tiles)
+      (then
+        (do @9 (call multiply_split totals acc row_sums kOwnTiles shared (* stage kStageBytes) places))
+        (do @10 (call release_stage (& (at empty stage)) lane))
+        (do @11 (call promote_products totals acc kOwnTiles)))
+      (else
+        (if_constexpr @13 (> kOwnTiles 1)
+          (then
+            (do @14 (call multiply_split totals acc row_sums (- kOwnTiles 1) shared (* stage kStageBytes) places))))
+        (do @16 (call release_stage (& (at empty stage)) lane))
+        (if_constexpr @17 (> kOwnTiles 1)
+          (then
+            (do @18 (call promote_products totals acc (- kOwnTiles 1)))))))
+    (if_constexpr @21 (> P::promote_stages 0)
+      (then
+        (if @22 (== (% (+ consumed 1) P::promote_stages) 0)
+          (then
+            (do @23 (call promote totals in_memory (< consumed P::promote_stages))))))))
   (file "grad_weight_gemm.cu")
-  (section @63 "Kernels")
+  (section @69 "Kernels")
   (file "device/channel_sums.h")
   (constant @12 int kBiasThreads 256)
   (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -2431,7 +2581,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "grad_weight_gemm.cu")
-  (function @68 kernel void grad_weight_gemm
+  (function @74 kernel void grad_weight_gemm
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -2508,7 +2658,17 @@
               (do @72 (= (at places tile) (call place_of_rows rows (% thread 32)))))
             (declare @74 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
             (declare @75 (array Accumulators kOwnTiles) acc (init))
-            (declare @76 RowSums row_sums (init))
-            (for @77 plain (declare @77 int consumed 0) (< consumed count) (++ consumed)
-              (do @78 (call consume_stage acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))
-            (do @80 (call store_sums acc own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))))))
+            (declare @76 (array Accumulators kOwnTiles) sums (init)
+              (trail "of products of split values"))
+            (declare @77 RowSums row_sums (init))
+            (for @78 plain (declare @78 int consumed 0) (< consumed count) (++ consumed)
+              (if_constexpr @79 P::splits
+                (then
+                  (do @80 (call consume_split sums acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))
+                (else
+                  (do @82 (call consume_stage acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))))
+            (if_constexpr @85 P::splits
+              (then
+                (do @86 (call store_sums sums own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread)))
+              (else
+                (do @89 (call store_sums acc own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))))))))

@@ -16,7 +16,7 @@ constexpr int kWindowUnitPitch = unit_pitch(kWindowPixels);
 constexpr int kChannelPitch = 4 * (kWindowPixels + floor_mod(4 - kWindowPixels, 32));  // tf32: of grad_y
 constexpr int kInputPartBytes = P::type == kWgmmaTf32 ? kInputPixels / 4 * kQuadPitch : kInputUnits * kInputUnitPitch;
 constexpr int kWindowPartBytes = P::type == kWgmmaTf32 ? P::block_out * kChannelPitch : kWindowUnits * kWindowUnitPitch;
-constexpr int kWindowOffset = kParts * kInputPartBytes;  // of grad_y in a stage
+constexpr int kWindowOffset = (P::splits ? 2 : kParts) * kInputPartBytes;  // of grad_y in a stage
 constexpr int kStageBytes = kWindowOffset + kParts * kWindowPartBytes;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 
@@ -35,3 +35,4 @@ constexpr int kSharedBytes = (kByRows ? kSharedAlignment : 0) + kRowsBarrierOffs
 constexpr int kAlignment = P::channels_last || kByRows ? 16 : kElementBytes;  // of x and grad_y, in bytes
 
 static_assert(kStoredColumns >= 8, "the results of eight input channels fit the stages");
+static_assert(!P::splits || (P::type == kWgmmaTf32 && !P::channels_last), "units of NCHW are split in parts of tf32");

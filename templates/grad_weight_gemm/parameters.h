@@ -42,6 +42,7 @@ struct Parameters {
   using Word = unsigned int;       // what producers have in registers: bits as they are multiplied, or values to split
   static constexpr int type = 0;   // WgmmaType of the products; float values of f16 products are split in two parts
   static constexpr int store = 1;  // elements that are stored together
+  static constexpr bool splits = false;  // float values of tf32 products are split in two parts
 
   // The weights of a block: of some output channels (a multiple of 16) and taps by some input channels (a multiple of
   // 8, at most 256). The warpgroups that multiply (2 or 3) share the rows of output channels and taps.

@@ -3,6 +3,7 @@
 
 #include "device/memory.h"
 #include "grad_weight/matrices.h"
+#include "grad_weight/parts.h"
 #include "layout.h"
 
 constexpr int kWords = P::channels_last && !kSplit ? 4 : kVector;  // of a unit
@@ -30,7 +31,7 @@ __device__ __forceinline__ void load_unit(Word (&words)[kWords], const Element* 
   } else {
 #pragma unroll
     for (int c = 0; c < kVector; ++c) {
-      if constexpr (kSplit) {
+      if constexpr (kSplit || P::splits) {
         words[c] = is_inside && (is_whole || c < left) ? from[c * plane] : 0;
       } else {
         words[c] = is_inside && (is_whole || c < left) ? bits_of(from[c * plane]) : 0;
@@ -66,12 +67,24 @@ __device__ __forceinline__ const float* block_scales() {
   return reinterpret_cast<const float*>(shared_align(shared_memory(), kSharedAlignment) + kScalesOffset);
 }
 
+// Writes both parts of a value of x.
+__device__ __forceinline__ void store_value(unsigned char* to, float value) {
+  const unsigned int word = __float_as_uint(value);
+  *reinterpret_cast<unsigned int*>(to) = high_part(word);
+  *reinterpret_cast<unsigned int*>(to + kInputPartBytes) = low_part(word);
+}
+
 // Writes {with next: the unit that is `next` units after }the one at `to`{with unit: , which is the block's unit
 // `unit`: in 16 bits that of the words' low or high halves}.
 __device__ __forceinline__ void store_input_unit(unsigned char* to, const Word (&words)[kWords], int unit,
                                                  const int next, const int half) {
   if constexpr (kSplit) {
     store_split(to + next * kInputUnitPitch, kInputPartBytes, words, block_scales() + (unit + next) * kVector);
+  } else if constexpr (P::splits) {
+#pragma unroll
+    for (int c = 0; c < kVector; ++c) {
+      store_value(to + (next * kVector + c) * 16, words[c]);
+    }
   } else if constexpr (P::type == kWgmmaTf32) {
 #pragma unroll
     for (int c = 0; c < kVector; ++c) {
@@ -86,6 +99,11 @@ __device__ __forceinline__ void store_window_unit(unsigned char* to, const Word 
   if constexpr (kSplit) {
     store_split(to + next * kWindowUnitPitch, kWindowPartBytes, words,
                 block_scales() + (P::block_in + (unit + next) * kVector));
+  } else if constexpr (P::splits) {  // who loads fragments splits them
+#pragma unroll
+    for (int c = 0; c < kVector; ++c) {
+      *reinterpret_cast<float*>(to + (next * kVector + c) * kChannelPitch) = words[c];
+    }
   } else if constexpr (P::type == kWgmmaTf32) {
 #pragma unroll
     for (int c = 0; c < kVector; ++c) {
@@ -146,7 +164,11 @@ __device__ __forceinline__ void store_input_block(unsigned char* input, unsigned
         unsigned char* to = input + (input_place(positions[i].at, 2 * octet) + lane / 4 * 16);
 #pragma unroll
         for (int next = 0; next < kInputTogether; ++next) {
-          *reinterpret_cast<unsigned int*>(to + next * (kBlockChannels * 16)) = operand(words[next][i]);
+          if constexpr (P::splits) {
+            store_value(to + next * (kBlockChannels * 16), words[next][i]);
+          } else {
+            *reinterpret_cast<unsigned int*>(to + next * (kBlockChannels * 16)) = operand(words[next][i]);
+          }
         }
       }
     }
@@ -171,7 +193,11 @@ __device__ __forceinline__ void store_window_block(unsigned char* window, unsign
         unsigned char* to = window + (window_place(positions[i].at, 2 * octet) + lane / 4 * kChannelPitch);
 #pragma unroll
         for (int next = 0; next < kWindowTogether; ++next) {
-          *reinterpret_cast<unsigned int*>(to + next * (kBlockChannels * kChannelPitch)) = operand(words[next][i]);
+          if constexpr (P::splits) {
+            *reinterpret_cast<float*>(to + next * (kBlockChannels * kChannelPitch)) = words[next][i];
+          } else {
+            *reinterpret_cast<unsigned int*>(to + next * (kBlockChannels * kChannelPitch)) = operand(words[next][i]);
+          }
         }
       }
     }

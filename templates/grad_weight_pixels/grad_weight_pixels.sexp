@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "d071f41006ac530b1021b13c0b823fd146ff27c9c6b4aeeff6f0d268cad50b7e")
+  (digest "def0a32f2d703a4075d16a9c74eb2ba771c963492c7fc094dde9ad5faf069e1d")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -375,6 +375,7 @@
   (constant @5 int kColumnRows 1)
   (constant @7 bool kPairedTaps false)
   (constant @9 bool kSumsRows false)
+  (constant @10 bool kRoundsSummed true)
   (file "device/instruction.h")
   (constant @8 int kBytes (? (== P::type kWgmmaTf32) 4 2) (trail "of an element"))
   (constant @9 int kInstructionK (/ 32 kBytes) (trail "channels, or positions, of one product"))
@@ -771,11 +772,13 @@
     (declare @11 (const "unsigned int") other_sum (call __float_as_uint (at sums (- kRowSums 1))))
     (declare @12 (array (const "unsigned int") 4) made (init sum other_sum sum other_sum))
     (do @13 (call wgmma_keep_operand made (>> (. gridDim x) 31)))
-    (for @15 (pragma "unroll") (declare @15 int word 0) (< word 4) (++ word)
-      (do @16 (= (at fragment word) (call operand (at fragment word))))))
-  (constant @45 int kBiasParts kTapGroups (trail "of a slice"))
-  (static_assert @47 (|| (! kSumsRows) (== P::bias_slices (* P::slices kBiasParts))) "all sums are added")
-  (function @50 device void store_row_sums
+    (if_constexpr @14 kRoundsSummed
+      (then
+        (for @16 (pragma "unroll") (declare @16 int word 0) (< word 4) (++ word)
+          (do @17 (= (at fragment word) (call operand (at fragment word))))))))
+  (constant @47 int kBiasParts kTapGroups (trail "of a slice"))
+  (static_assert @49 (|| (! kSumsRows) (== P::bias_slices (* P::slices kBiasParts))) "all sums are added")
+  (function @52 device void store_row_sums
     (comment "Stores the sums of a block's channels, through shared memory.")
     (attributes "__forceinline__")
     (argument (reference (const RowSums)) row_sums)

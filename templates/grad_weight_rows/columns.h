@@ -19,3 +19,5 @@ constexpr bool kPairedTaps = kPatches && Parameters::stride_w % 2 == 0 && Parame
 // Whether the consumers sum up the rows of grad_y for the bias. Each element of a patch is in one fragment.
 constexpr bool kSumsRows = kPatches && Parameters::has_bias && Parameters::kernel_h % Parameters::taps_h == 0 &&
                            Parameters::kernel_w % Parameters::taps_w == 0;
+// Whether fragments of tf32 are rounded after that.
+constexpr bool kRoundsSummed = !Parameters::splits;

@@ -10,6 +10,11 @@
 // adjacent taps of a patch, and fragments are summed up for the gradient of the bias. Positions are cut into slices. A
 // block computes some channels and taps over one slice; a second kernel adds the slices in their order, so that results
 // have the same bits in each call.
+//
+// fp32 values may be split (f32x3), for results as accurate as fp32: each is a high and a low part in tf32, which
+// together keep 22 bits. Of two values three products are made: of both high parts, and of each high with the other low
+// part. Consumers split the fragments that they load; x is split in shared memory, or on its way there. Of values below
+// 2^-103 less is kept: what is lost is at most 2^-136 of each.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -40,8 +45,14 @@ using WeightIndex = long long;
 
 #include "grad_weight/consume.h"
 
+#include "grad_weight/parts.h"
+
+#include "grad_weight/multiply_split.h"
+
 // ---- Producer ----
 #include "staging.h"
+
+#include "split_boxes.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
@@ -71,7 +82,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + P::stages;
   if (threadIdx.x == 0) {
-    init_stages(full, empty, (kHasCopies ? 1 : 0) + (kBatches > 0 ? P::producers : 0), kConsumers / 32);
+    init_stages(full, empty,
+                (kHasCopies ? 1 : 0) + (kBatches > 0 ? P::producers : 0) + (kSplitsBoxes ? kSplitterWarps : 0),
+                kConsumers / 32);
+    if (kSplitsBoxes) {
+      unsigned long long* raw = reinterpret_cast<unsigned long long*>(shared + kRawBarrierOffset);
+      for (int stage = 0; stage < P::stages; ++stage) {
+        mbarrier_init(&raw[stage], 1);
+      }
+    }
     fence_mbarrier_init();
   }
   __syncthreads();
@@ -86,7 +105,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                            P::rows_in_columns ? P::padding_h - target.first_kh - (P::taps_h - 1) : 0,
                            P::rows_in_columns ? 0 : target.first_kh * P::dilation_h - P::padding_h,
                            origin_w - skew};
-    if (kBatches > 0 || thread == 0) {
+    if constexpr (kSplitsBoxes) {
+      bring_boxes(shared, full, empty, x_map, grad_y_map, source, first_tile, count, row_tiles, column_tiles, thread);
+    } else if (kBatches > 0 || thread == 0) {
       Words words;
       if (kBatches > 0 && count > 0) {
         load_batch(words, x, grad_y, source, tile_at(first_tile, row_tiles, column_tiles), 0, thread, in_h, out_h,
@@ -99,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         Tile tile = tile_at(first_tile + issued, row_tiles, column_tiles);
         if (kHasCopies && thread == 0) {
-          copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source, tile);
+          copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], &full[stage], source, tile);
         }
         if (kBatches > 0) {
           // The next batch comes while others are multiplied.
@@ -129,15 +150,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     float* own_totals = totals + block * kTotals + thread;
     Accumulators acc[kOwnTiles] = {};
+    Accumulators sums[kOwnTiles] = {};  // of products of split values
     RowSums row_sums = {};
     for (int consumed = 0; consumed < count; ++consumed) {
-      consume_stage(acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+      if constexpr (P::splits) {
+        consume_split(sums, acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+      } else {
+        consume_stage(acc, row_sums, places, own_totals, shared, full, empty, consumed, warpgroup, thread % 32);
+      }
     }
     if constexpr (kSumsRows) {
       store_row_sums(row_sums, reinterpret_cast<float*>(shared), target, target.slice * kBiasParts + block % kTapGroups,
                      partial_bias, warpgroup, thread);
     }
-    store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
-               thread);
+    if constexpr (P::splits) {
+      store_sums(sums, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
+                 thread);
+    } else {
+      store_sums(acc, own_totals, count, reinterpret_cast<float*>(shared), target, partial, grad_weight, warpgroup,
+                 thread);
+    }
   }
 }

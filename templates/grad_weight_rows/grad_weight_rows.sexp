@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "7168d261aa40df89c47c4f7fcacb5e114d3dc5ac91d9aaac12e90cab76e2e529")
+  (digest "e657c10aee9d7ce7573aecaa7b0077f86979dd79af64240bcaada205a1c82df1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -30,6 +30,7 @@
   (type_parameter Sum float)
   (parameter int type 2)
   (parameter int store 1)
+  (parameter bool splits false)
   (parameter int taps_h 4)
   (parameter int taps_w 4)
   (parameter int block_out 16)
@@ -172,7 +173,7 @@
   (primitive @72 computes "unsigned long long" wgmma_descriptor (uses shared_address) "// Describes an operand in shared memory: its first byte, two pitches and the swizzle, in bytes.\n__device__ __forceinline__ unsigned long long wgmma_descriptor(const void* at, int leading, int stride, int swizzle) {\n  const unsigned long long mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;\n  return (shared_address(at) & 0x3ffffu) >> 4 | leading / 16ull << 16 | stride / 16ull << 32 | mode << 62;\n}")
   (primitive @78 computes "unsigned long long" wgmma_descriptor_move (uses) "// The descriptor with its start moved by `bytes`, a multiple of 16, negative too.\n__device__ __forceinline__ unsigned long long wgmma_descriptor_move(unsigned long long descriptor, int bytes) {\n  return descriptor + static_cast<unsigned long long>(static_cast<long long>(bytes / 16));\n}")
   (file "grad_weight_rows.cu")
-  (section @26 "Elements")
+  (section @31 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -295,12 +296,13 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "grad_weight_rows.cu")
-  (section @29 "Tiles and stages")
+  (section @34 "Tiles and stages")
   (file "columns.h")
   (constant @7 int kColumnRows (? P::rows_in_columns P::taps_h 1))
   (constant @10 bool kPatches (&& (&& (&& (&& (&& (&& (&& (&& (== P::kernel_h P::stride_h) (== P::kernel_w P::stride_w)) (== P::padding_h 0)) (== P::padding_w 0)) (== P::dilation_h 1)) (== P::dilation_w 1)) (== P::output_padding_h 0)) (== P::output_padding_w 0)) (! P::rows_in_columns)))
   (constant @17 bool kPairedTaps (&& (&& kPatches (== (% P::stride_w 2) 0)) (== (% P::taps_w 2) 0)))
   (constant @20 bool kSumsRows (&& (&& (&& kPatches P::has_bias) (== (% P::kernel_h P::taps_h) 0)) (== (% P::kernel_w P::taps_w) 0)))
+  (constant @23 bool kRoundsSummed (! P::splits))
   (file "device/instruction.h")
   (constant @8 int kBytes (? (== P::type kWgmmaTf32) 4 2) (trail "of an element"))
   (constant @9 int kInstructionK (/ 32 kBytes) (trail "channels, or positions, of one product"))
@@ -398,33 +400,39 @@
   (constant @17 int kOperandBytes (* P::block_in P::swizzle) (trail "a row's part"))
   (constant @18 int kBoxRows (? kFlat 1 (- (+ P::tile_rows kColumnRows) 1)))
   (constant @19 int kBoxBytes (* kBoxRows kOperandBytes))
-  (constant @20 int kInputBytes (* kBoxes kBoxBytes))
-  (constant @25 int kSkews (/ (? P::window_copies 16 4) kBytes))
-  (constant @26 int kWindowRows (+ (+ (* (- P::tile_rows 1) P::stride_h) (* P::dilation_h (- kTapsH 1))) 1))
-  (constant @27 int kWindowColumns (+ (+ (+ (* (- P::tile_columns 1) P::stride_w) (* P::dilation_w (- P::taps_w 1))) 1) (? (== P::taps_w P::kernel_w) (call floor_mod (- P::padding_w) kSkews) (- kSkews 1))))
-  (constant @29 int kPitchUnit (? kPairedTaps (* 2 kVector) kVector))
-  (constant @30 int kWindowPitch (* (+ (* (/ (call ceil_div kWindowColumns kPitchUnit) 2) 2) 1) kPitchUnit))
-  (constant @31 int kPitchBytes (* kWindowPitch kBytes) (trail "of a channel's row"))
-  (constant @32 int kRowBytes (* P::block_out kPitchBytes) (trail "of all channels' row"))
-  (constant @33 int kWindowBytes (* kWindowRows kRowBytes))
-  (constant @35 int kRowSteps (/ kRunPixels kInstructionK) (trail "products of a row"))
-  (constant @36 int kKSteps (? kFlat kRowSteps (* P::tile_rows kRowSteps)))
-  (constant @39 int kStageBytes (* (call ceil_div (+ kInputBytes kWindowBytes) 1024) 1024))
-  (constant @40 int kPipelineBytes (* P::stages kStageBytes))
-  (constant @41 int kStoredColumns (call smaller kColumns (* (/ (/ kPipelineBytes (* 4 kColumnPitch)) 8) 8)))
-  (constant @42 int kBarrierOffset kPipelineBytes (trail "mbarriers"))
-  (constant @43 int kSharedBytes (+ (+ 1024 kBarrierOffset) (* (* 2 P::stages) 8)))
-  (constant @45 int kAlignment 16 (trail "of x and grad_y, in bytes"))
-  (static_assert @47 (|| (! P::rows_in_columns) (&& (== P::stride_h 1) (== P::dilation_h 1))) "kernel rows read successive rows of x")
-  (static_assert @48 (&& (! P::channels_last) (>= P::width 0)) "rows lie in memory as they are copied")
-  (static_assert @49 (&& (|| kFlat (== (% P::tile_columns kBoxPixels) 0)) (== (% kBoxPixels kInstructionK) 0)) "boxes are whole products")
-  (static_assert @51 (== (% kRunPixels kInstructionK) 0) "a stage is whole products")
-  (static_assert @52 (|| (! kFlat) (&& (>= P::height 0) (== (% (* (* P::height P::width) kBytes) 16) 0))) "an image is whole copies")
-  (static_assert @53 (|| (! kFlat) (&& (&& (&& kPairedTaps P::window_copies) (== (% P::width 2) 0)) (>= (* 2 P::width) kInstructionK))) "a step's pairs of positions are in two rows, or three")
-  (static_assert @55 (|| (&& P::input_copies P::window_copies) (== P::producers 128)) "a warpgroup brings what copies do not")
-  (static_assert @56 (== (% (* P::width kBytes) (? (&& P::input_copies (! kFlat)) 16 4)) 0) "rows are whole copies, or whole words")
-  (static_assert @57 (&& (&& (<= kWindowPitch 256) (<= kWindowRows 256)) (<= kBoxRows 256)) "a copy brings the window")
-  (static_assert @58 (>= kStoredColumns 8) "the results of eight columns fit the stages")
+  (constant @20 int kBoxesBytes (* kBoxes kBoxBytes))
+  (constant @22 int kInputPartBytes (? P::splits (* (call ceil_div kBoxesBytes 1024) 1024) kBoxesBytes))
+  (constant @23 int kInputBytes (? P::splits (* 2 kInputPartBytes) kBoxesBytes))
+  (constant @28 int kSkews (/ (? P::window_copies 16 4) kBytes))
+  (constant @29 int kWindowRows (+ (+ (* (- P::tile_rows 1) P::stride_h) (* P::dilation_h (- kTapsH 1))) 1))
+  (constant @30 int kWindowColumns (+ (+ (+ (* (- P::tile_columns 1) P::stride_w) (* P::dilation_w (- P::taps_w 1))) 1) (? (== P::taps_w P::kernel_w) (call floor_mod (- P::padding_w) kSkews) (- kSkews 1))))
+  (constant @32 int kPitchUnit (? kPairedTaps (* 2 kVector) kVector))
+  (constant @33 int kWindowPitch (* (+ (* (/ (call ceil_div kWindowColumns kPitchUnit) 2) 2) 1) kPitchUnit))
+  (constant @34 int kPitchBytes (* kWindowPitch kBytes) (trail "of a channel's row"))
+  (constant @35 int kRowBytes (* P::block_out kPitchBytes) (trail "of all channels' row"))
+  (constant @36 int kWindowBytes (* kWindowRows kRowBytes))
+  (constant @38 int kRowSteps (/ kRunPixels kInstructionK) (trail "products of a row"))
+  (constant @39 int kKSteps (? kFlat kRowSteps (* P::tile_rows kRowSteps)))
+  (constant @42 int kStageBytes (* (call ceil_div (+ kInputBytes kWindowBytes) 1024) 1024))
+  (constant @43 int kPipelineBytes (* P::stages kStageBytes))
+  (constant @44 int kStoredColumns (call smaller kColumns (* (/ (/ kPipelineBytes (* 4 kColumnPitch)) 8) 8)))
+  (constant @45 int kBarrierOffset kPipelineBytes (trail "mbarriers"))
+  (constant @46 int kRawBarrierOffset (+ kBarrierOffset (* (* 2 P::stages) 8)) (trail "of boxes that are to be split"))
+  (constant @47 bool kSplitsBoxes (&& P::splits P::input_copies))
+  (constant @48 int kSharedBytes (+ (+ 1024 kRawBarrierOffset) (? kSplitsBoxes (* P::stages 8) 0)))
+  (constant @50 int kAlignment 16 (trail "of x and grad_y, in bytes"))
+  (static_assert @52 (|| (! P::rows_in_columns) (&& (== P::stride_h 1) (== P::dilation_h 1))) "kernel rows read successive rows of x")
+  (static_assert @53 (&& (! P::channels_last) (>= P::width 0)) "rows lie in memory as they are copied")
+  (static_assert @54 (&& (|| kFlat (== (% P::tile_columns kBoxPixels) 0)) (== (% kBoxPixels kInstructionK) 0)) "boxes are whole products")
+  (static_assert @56 (== (% kRunPixels kInstructionK) 0) "a stage is whole products")
+  (static_assert @57 (|| (! kFlat) (&& (>= P::height 0) (== (% (* (* P::height P::width) kBytes) 16) 0))) "an image is whole copies")
+  (static_assert @58 (|| (! kFlat) (&& (&& (&& kPairedTaps P::window_copies) (== (% P::width 2) 0)) (>= (* 2 P::width) kInstructionK))) "a step's pairs of positions are in two rows, or three")
+  (static_assert @60 (|| (&& P::input_copies P::window_copies) (== P::producers 128)) "a warpgroup brings what copies do not")
+  (static_assert @61 (|| (! P::splits) (&& (== P::type kWgmmaTf32) (== P::producers 128))) "a warpgroup splits x in parts of tf32")
+  (static_assert @62 (|| (! kSplitsBoxes) P::window_copies) "who splits boxes has no time for grad_y")
+  (static_assert @63 (== (% (* P::width kBytes) (? (&& P::input_copies (! kFlat)) 16 4)) 0) "rows are whole copies, or whole words")
+  (static_assert @64 (&& (&& (<= kWindowPitch 256) (<= kWindowRows 256)) (<= kBoxRows 256)) "a copy brings the window")
+  (static_assert @65 (>= kStoredColumns 8) "the results of eight columns fit the stages")
   (file "device/ring.h")
   (record @15 Pipeline
     (comment "Shared memory from its first stage on, and the stages' barriers.")
@@ -544,11 +552,13 @@
     (declare @11 (const "unsigned int") other_sum (call __float_as_uint (at sums (- kRowSums 1))))
     (declare @12 (array (const "unsigned int") 4) made (init sum other_sum sum other_sum))
     (do @13 (call wgmma_keep_operand made (>> (. gridDim x) 31)))
-    (for @15 (pragma "unroll") (declare @15 int word 0) (< word 4) (++ word)
-      (do @16 (= (at fragment word) (call operand (at fragment word))))))
-  (constant @45 int kBiasParts kTapGroups (trail "of a slice"))
-  (static_assert @47 (|| (! kSumsRows) (== P::bias_slices (* P::slices kBiasParts))) "all sums are added")
-  (function @50 device void store_row_sums
+    (if_constexpr @14 kRoundsSummed
+      (then
+        (for @16 (pragma "unroll") (declare @16 int word 0) (< word 4) (++ word)
+          (do @17 (= (at fragment word) (call operand (at fragment word))))))))
+  (constant @47 int kBiasParts kTapGroups (trail "of a slice"))
+  (static_assert @49 (|| (! kSumsRows) (== P::bias_slices (* P::slices kBiasParts))) "all sums are added")
+  (function @52 device void store_row_sums
     (comment "Stores the sums of a block's channels, through shared memory.")
     (attributes "__forceinline__")
     (argument (reference (const RowSums)) row_sums)
@@ -641,8 +651,7 @@
             (declare @8 (const "unsigned int") next (call shared_word (+ from (* 2 P::stride_w))))
             (return @9 (call make_uint2 (call low_halves first next) (call high_halves first next))))))))
   (function @72 device int bytes_of_rows
-    (comment "Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one.")
-    (comment "`first` is the column of the first thread's.")
+    (comment "Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one. {with first: `first` is the column of the first thread's.}")
     (attributes "__forceinline__")
     (argument (const int) first)
     (if_constexpr @1 (! kFlat)
@@ -768,7 +777,7 @@
                       (else
                         (do @13 (= (* to) (call narrow (at sums 0)))))))))))))))
   (file "grad_weight_rows.cu")
-  (alias @38 WeightIndex "long long")
+  (alias @43 WeightIndex "long long")
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -975,10 +984,128 @@
       (then
         (do @4 (call add_totals acc totals))))
     (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
+  (file "grad_weight/parts.h")
+  (function @10 device "unsigned int" high_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (& word 0xffffe000u)))
+  (function @13 device "unsigned int" low_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (declare @1 (const float) value (call __uint_as_float word))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
+  (file "grad_weight/multiply_split.h")
+  (constant @19 int kMostSteps 4)
+  (constant @20 int kPromoteSteps (call ceil_div kKSteps (call ceil_div kKSteps kMostSteps)))
+  (alias @23 SplitFragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
+    (comment "One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts."))
+  (function @26 device void load_parts
+    (comment "Loads the fragments of a step, and makes their parts.")
+    (attributes "__forceinline__")
+    (argument (reference SplitFragments) fragments)
+    (argument (reference RowSums) row_sums)
+    (argument (const int) tiles)
+    (argument (pointer (const "unsigned char")) shared)
+    (argument int offset)
+    (argument (const int) step)
+    (argument (reference (array (const Place) kOwnTiles)) places)
+    (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile tiles) (++ tile)
+      (do @5 (call load_fragment (at fragments (* 2 tile)) shared offset 0 step (at places tile)))
+      (if_constexpr @6 kSumsRows
+        (then
+          (do @7 (call add_fragment (at row_sums tile) (at fragments (* 2 tile))))))
+      (for @10 (pragma "unroll") (declare @10 int word 0) (< word 4) (++ word)
+        (do @11 (= (at (at fragments (+ (* 2 tile) 1)) word) (call low_part (at (at fragments (* 2 tile)) word))))
+        (do @12 (= (at (at fragments (* 2 tile)) word) (call high_part (at (at fragments (* 2 tile)) word))))
+        (do @13 (call wgmma_pin_operand (at (at fragments (* 2 tile)) word)))
+        (do @14 (call wgmma_pin_operand (at (at fragments (+ (* 2 tile) 1)) word))))))
+  (function @46 device void promote_products
+    (comment "Adds the accumulators of so many tiles to the totals. Their products are done.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) totals)
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (const int) tiles)
+    (do @2 (call pin acc))
+    (for @4 (pragma "unroll") (declare @4 int tile 0) (< tile tiles) (++ tile)
+      (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
+        (do @7 (+= (at (at totals tile) i) (at (at acc tile) i)))))
+    (do @10 (call pin acc)))
+  (function @61 device void multiply_split
+    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
+    (comment "are the thread's own in the window. The first product of some steps begins its accumulators anew.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) totals)
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (reference RowSums) row_sums)
+    (argument (const int) tiles)
+    (argument (pointer (const "unsigned char")) shared)
+    (argument int offset)
+    (argument (reference (array (const Place) kOwnTiles)) places)
+    (declare @3 (const "unsigned long long") input (call input_descriptor (+ shared offset)))
+    (declare @4 (array SplitFragments 2) fragments)
+    (declare_constexpr @5 int kLastRow (- P::kernel_h 1))
+    (declare_constexpr @6 int kLastColumn (- P::kernel_w 1))
+    (comment @7 "taps (0 to {kLastRow}, 0 to {kLastColumn})")
+    (for @9 (pragma "unroll") (declare @9 int step 0) (< step kKSteps) (++ step)
+      (do @10 (call load_parts (at fragments (% step 2)) row_sums tiles shared offset step places))
+      (if @11 (&& (> step 0) (== (% step kPromoteSteps) 0))
+        (then
+          (do @12 (call wgmma_wait 0))
+          (do @13 (call promote_products totals acc tiles))))
+      (do @15 (call wgmma_fence))
+      (declare @16 (const "unsigned long long") high_input (call wgmma_descriptor_move input (call input_of_step step)))
+      (declare @17 (const "unsigned long long") low_input (call wgmma_descriptor_move input (+ kInputPartBytes (call input_of_step step))))
+      (for @19 (pragma "unroll") (declare @19 int tile 0) (< tile tiles) (++ tile)
+        (do @20 (call wgmma_rs P::type kInputMajor (at acc tile) (at (at fragments (% step 2)) (+ (* 2 tile) 1)) high_input (? (== (% step kPromoteSteps) 0) 0 1)))
+        (do @22 (call wgmma_rs P::type kInputMajor (at acc tile) (at (at fragments (% step 2)) (* 2 tile)) low_input 1))
+        (do @23 (call wgmma_rs P::type kInputMajor (at acc tile) (at (at fragments (% step 2)) (* 2 tile)) high_input 1)))
+      (do @25 (call wgmma_commit))
+      (do @26 (call wgmma_wait 1)
+        (trail "the step before, whose fragments the next one overwrites")))
+    (do @28 (call wgmma_wait 0)))
+  (function @94 device void consume_split
+    (comment "Multiplies what the stage of this number brought, releases it, and promotes the accumulators. Promotes the totals to")
+    (comment "those in memory where that is due: a total that takes too many promotions loses as much as accumulators would.")
+    (attributes "__forceinline__")
+    (argument (reference (array Accumulators kOwnTiles)) totals)
+    (argument (reference (array Accumulators kOwnTiles)) acc)
+    (argument (reference RowSums) row_sums)
+    (argument (reference (array (const Place) kOwnTiles)) places)
+    (argument (pointer float) in_memory)
+    (argument (pointer (const "unsigned char")) shared)
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument int consumed)
+    (argument int warpgroup)
+    (argument int lane)
+    (declare @4 (const int) stage (call stage_of consumed))
+    (do @5 (call mbarrier_wait (& (at full stage)) (call full_parity consumed)))
+    (do @6 (call pin acc))
+    (declare @7 (const bool) has_all_tiles (< warpgroup (- kMTiles (* (- kOwnTiles 1) P::consumer_groups)))
+      (trail "others have one less"))
+    (if @8 (|| kEvenTiles has_all_tiles)
+      (then
+        (do @9 (call multiply_split totals acc row_sums kOwnTiles shared (* stage kStageBytes) places))
+        (do @10 (call release_stage (& (at empty stage)) lane))
+        (do @11 (call promote_products totals acc kOwnTiles)))
+      (else
+        (if_constexpr @13 (> kOwnTiles 1)
+          (then
+            (do @14 (call multiply_split totals acc row_sums (- kOwnTiles 1) shared (* stage kStageBytes) places))))
+        (do @16 (call release_stage (& (at empty stage)) lane))
+        (if_constexpr @17 (> kOwnTiles 1)
+          (then
+            (do @18 (call promote_products totals acc (- kOwnTiles 1)))))))
+    (if_constexpr @21 (> P::promote_stages 0)
+      (then
+        (if @22 (== (% (+ consumed 1) P::promote_stages) 0)
+          (then
+            (do @23 (call promote totals in_memory (< consumed P::promote_stages))))))))
   (file "grad_weight_rows.cu")
-  (section @43 "Producer")
+  (section @52 "Producer")
   (file "staging.h")
-  (record @12 Source
+  (record @13 Source
     (comment "What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are")
     (comment "of x; with rows_in_columns their rows are of grad_y.")
     (field int in)
@@ -988,12 +1115,12 @@
     (field int input_row (trail "of a stage's first row of x"))
     (field int window_row (trail "of its first row of grad_y"))
     (field int origin_w (trail "where a copy may begin, at or before the taps' own")))
-  (record @23 Tile
+  (record @24 Tile
     (comment "A stage's first position.")
     (field int image)
     (field int row)
     (field int column))
-  (function @30 device Tile tile_at
+  (function @31 device Tile tile_at
     (comment "Tiles of one column of tiles follow one another.")
     (attributes "__forceinline__")
     (argument "long long" index)
@@ -1004,51 +1131,55 @@
     (do @3 (= (. tile row) (* (static_cast int (% index row_tiles)) P::tile_rows)))
     (do @4 (= (. tile column) (* (static_cast int (% (/ index row_tiles) column_tiles)) P::tile_columns)))
     (return @5 tile))
-  (section @38 "By tensor copies")
-  (constant @40 bool kHasCopies (|| P::input_copies P::window_copies))
-  (function @43 device void copy_stage
-    (comment "Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.")
+  (section @39 "By tensor copies")
+  (constant @41 bool kHasCopies (|| P::input_copies P::window_copies))
+  (function @45 device void copy_stage
+    (comment "Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.{with raw:  Those of x complete `raw`.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
     (argument (reference (const TensorMap)) x_map)
     (argument (reference (const TensorMap)) grad_y_map)
     (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") raw)
     (argument (reference (const Source)) source)
     (argument (reference (const Tile)) tile)
-    (do @2 (call mbarrier_arrive_expect full (+ (? P::input_copies kInputBytes 0) (? P::window_copies kWindowBytes 0))))
-    (if @3 P::input_copies
+    (do @3 (call mbarrier_arrive_expect full (+ (? (&& P::input_copies (! P::splits)) kInputBytes 0) (? P::window_copies kWindowBytes 0))))
+    (if @5 kSplitsBoxes
       (then
-        (for @5 (pragma "unroll") (declare @5 int box 0) (< box kBoxes) (++ box)
-          (do @6 (call tensor_load_4d (+ stage (* box kBoxBytes)) x_map full (+ (? kFlat (* (. tile row) P::width) (. tile column)) (* box kBoxPixels)) (. source in) (? kFlat 0 (+ (. tile row) (. source input_row))) (. tile image))))))
-    (if @11 P::window_copies
+        (do @6 (call mbarrier_arrive_expect raw kBoxesBytes))))
+    (if @8 P::input_copies
       (then
-        (do @12 (call tensor_load_4d (+ stage kInputBytes) grad_y_map full (+ (* (. tile column) P::stride_w) (. source origin_w)) (. source out) (+ (* (. tile row) P::stride_h) (. source window_row)) (. tile image))))))
-  (section @60 "Through registers")
-  (constant @63 int kMostWords 32 (trail "of a batch"))
-  (function @64 constexpr int row_lanes
+        (for @10 (pragma "unroll") (declare @10 int box 0) (< box kBoxes) (++ box)
+          (do @11 (call tensor_load_4d (+ stage (* box kBoxBytes)) x_map (? kSplitsBoxes raw full) (+ (? kFlat (* (. tile row) P::width) (. tile column)) (* box kBoxPixels)) (. source in) (? kFlat 0 (+ (. tile row) (. source input_row))) (. tile image))))))
+    (if @16 P::window_copies
+      (then
+        (do @17 (call tensor_load_4d (+ stage kInputBytes) grad_y_map full (+ (* (. tile column) P::stride_w) (. source origin_w)) (. source out) (+ (* (. tile row) P::stride_h) (. source window_row)) (. tile image))))))
+  (section @67 "Through registers")
+  (constant @70 int kMostWords 32 (trail "of a batch"))
+  (function @71 constexpr int row_lanes
     (argument int words)
     (return @1 (? (>= words 32) 32 (<< 1 (call highest_bit (- (* 2 words) 1))))))
-  (constant @67 int kWordElements (/ 4 kBytes))
-  (constant @68 int kInputWords (/ P::tile_columns kWordElements) (trail "of a row"))
-  (constant @69 int kInputRows (* kBoxRows P::block_in) (trail "of all channels"))
-  (constant @70 int kInputLanes (call row_lanes kInputWords))
-  (constant @71 int kInputLoads (call ceil_div kInputWords 32) (trail "of a thread from a row"))
-  (constant @72 int kInputTurns (call ceil_div kInputRows (/ P::producers kInputLanes)))
-  (constant @73 int kInputTurn (call smaller kInputTurns (/ kMostWords kInputLoads)) (trail "rows of a batch"))
-  (constant @74 int kInputBatches (? P::input_copies 0 (call ceil_div kInputTurns kInputTurn)))
-  (constant @75 int kWindowWords (call ceil_div kWindowColumns kWordElements))
-  (constant @76 int kWindowLanes (call row_lanes kWindowWords))
-  (constant @77 int kWindowLoads (call ceil_div kWindowWords 32))
-  (constant @78 int kWindowTurns (call ceil_div (* kWindowRows P::block_out) (/ P::producers kWindowLanes)))
-  (constant @79 int kWindowTurn (call smaller kWindowTurns (/ kMostWords kWindowLoads)))
-  (constant @80 int kWindowBatches (? P::window_copies 0 (call ceil_div kWindowTurns kWindowTurn)))
-  (constant @81 int kBatches (+ kInputBatches kWindowBatches) (trail "of a stage"))
-  (alias @82 Words (array "unsigned int" kMostWords))
-  (function @84 device "unsigned int" load_word
+  (constant @74 int kWordElements (/ 4 kBytes))
+  (constant @75 int kInputWords (/ P::tile_columns kWordElements) (trail "of a row"))
+  (constant @76 int kInputRows (* kBoxRows P::block_in) (trail "of all channels"))
+  (constant @77 int kInputLanes (call row_lanes kInputWords))
+  (constant @78 int kInputLoads (call ceil_div kInputWords 32) (trail "of a thread from a row"))
+  (constant @79 int kInputTurns (call ceil_div kInputRows (/ P::producers kInputLanes)))
+  (constant @80 int kInputTurn (call smaller kInputTurns (/ kMostWords kInputLoads)) (trail "rows of a batch"))
+  (constant @81 int kInputBatches (? P::input_copies 0 (call ceil_div kInputTurns kInputTurn)))
+  (constant @82 int kWindowWords (call ceil_div kWindowColumns kWordElements))
+  (constant @83 int kWindowLanes (call row_lanes kWindowWords))
+  (constant @84 int kWindowLoads (call ceil_div kWindowWords 32))
+  (constant @85 int kWindowTurns (call ceil_div (* kWindowRows P::block_out) (/ P::producers kWindowLanes)))
+  (constant @86 int kWindowTurn (call smaller kWindowTurns (/ kMostWords kWindowLoads)))
+  (constant @87 int kWindowBatches (? P::window_copies 0 (call ceil_div kWindowTurns kWindowTurn)))
+  (constant @88 int kBatches (+ kInputBatches kWindowBatches) (trail "of a stage"))
+  (alias @89 Words (array "unsigned int" kMostWords))
+  (function @91 device "unsigned int" load_word
     (attributes "__forceinline__")
     (argument (pointer (const Element)) from)
     (return @1 (* (reinterpret_cast (pointer (const "unsigned int")) from))))
-  (function @89 device void load_input
+  (function @96 device void load_input
     (comment "Loads a batch of x: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1067,7 +1198,7 @@
       (for @12 (pragma "unroll") (declare @12 int load 0) (< load kInputLoads) (++ load)
         (declare @13 (const int) column (+ (. tile column) (* (+ (% thread kInputLanes) (* load 32)) kWordElements)))
         (do @14 (= (at words (+ (* turn kInputLoads) load)) (? (&& (&& exists (< column P::width)) (|| (== (% kInputWords kInputLanes) 0) (< column (+ (. tile column) P::tile_columns)))) (call load_word (+ from column)) 0))))))
-  (function @112 device void store_input
+  (function @119 device void store_input
     (comment "Writes a batch of x to its stage, where the swizzle has it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
@@ -1081,8 +1212,14 @@
         (declare @7 (const int) place (+ (+ (* (/ word (/ kBoxPixels kWordElements)) kBoxBytes) (* row P::swizzle)) (* (% word (/ kBoxPixels kWordElements)) 4)))
         (if @9 (&& (< row kInputRows) (|| (== (% kInputWords kInputLanes) 0) (< word kInputWords)))
           (then
-            (do @10 (= (* (reinterpret_cast (pointer "unsigned int") (+ input (^ place (* (% (/ place 128) (/ P::swizzle 16)) 16))))) (call operand (at words (+ (* turn kInputLoads) load))))))))))
-  (function @130 device void load_window
+            (if_constexpr @10 P::splits
+              (then
+                (declare @11 (pointer "unsigned char") to (+ input (^ place (* (% (/ place 128) (/ P::swizzle 16)) 16))))
+                (do @12 (= (* (reinterpret_cast (pointer "unsigned int") to)) (call high_part (at words (+ (* turn kInputLoads) load)))))
+                (do @13 (= (* (reinterpret_cast (pointer "unsigned int") (+ to kInputPartBytes))) (call low_part (at words (+ (* turn kInputLoads) load))))))
+              (else
+                (do @15 (= (* (reinterpret_cast (pointer "unsigned int") (+ input (^ place (* (% (/ place 128) (/ P::swizzle 16)) 16))))) (call operand (at words (+ (* turn kInputLoads) load))))))))))))
+  (function @143 device void load_window
     (comment "Loads a batch of grad_y.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1102,7 +1239,7 @@
       (for @13 (pragma "unroll") (declare @13 int load 0) (< load kWindowLoads) (++ load)
         (declare @14 (const int) column (+ (+ (* (. tile column) P::stride_w) (. source origin_w)) (* (+ (% thread kWindowLanes) (* load 32)) kWordElements)))
         (do @16 (= (at words (+ (* turn kWindowLoads) load)) (? (&& (&& (&& exists (>= column 0)) (< column out_w)) (< (+ (% thread kWindowLanes) (* load 32)) kWindowWords)) (call load_word (+ from column)) 0))))))
-  (function @155 device void store_window
+  (function @168 device void store_window
     (comment "Writes a batch of grad_y to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
@@ -1116,8 +1253,8 @@
         (if @7 (&& (< row (* kWindowRows P::block_out)) (< word kWindowWords))
           (then
             (declare @8 (const "unsigned int") loaded (at words (+ (* turn kWindowLoads) load)))
-            (do @9 (= (* (reinterpret_cast (pointer "unsigned int") (+ (+ window (* row kPitchBytes)) (* word 4)))) (? kSumsRows loaded (call operand loaded)))))))))
-  (function @171 device void load_batch
+            (do @9 (= (* (reinterpret_cast (pointer "unsigned int") (+ (+ window (* row kPitchBytes)) (* word 4)))) (? (|| kSumsRows P::splits) loaded (call operand loaded)))))))))
+  (function @185 device void load_batch
     (comment "Loads a batch of a stage: those of x come first.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1135,7 +1272,7 @@
         (do @5 (call load_input words x source tile batch_index thread in_h)))
       (else
         (do @7 (call load_window words grad_y source tile (- batch_index kInputBatches) thread out_h out_w)))))
-  (function @183 device void store_batch
+  (function @197 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
@@ -1147,8 +1284,54 @@
         (do @2 (call store_input stage words batch_index thread)))
       (else
         (do @4 (call store_window (+ stage kInputBytes) words (- batch_index kInputBatches) thread)))))
+  (file "split_boxes.h")
+  (constant @10 int kSplitters (- P::producers 32))
+  (constant @11 int kSplitterWarps (/ kSplitters 32))
+  (function @14 device void split_boxes
+    (comment "Splits the boxes of a stage, by one of the splitters.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") input)
+    (argument int splitter)
+    (for @2 (pragma "unroll 4") (declare @2 int at (* splitter 16)) (< at kBoxesBytes) (+= at (* kSplitters 16))
+      (declare @3 (pointer uint4) high (reinterpret_cast (pointer uint4) (+ input at)))
+      (declare @4 (pointer uint4) low (reinterpret_cast (pointer uint4) (+ (+ input at) kInputPartBytes)))
+      (declare @5 (const uint4) values (* high))
+      (do @6 (= (* high) (call make_uint4 (call high_part (. values x)) (call high_part (. values y)) (call high_part (. values z)) (call high_part (. values w)))))
+      (do @7 (= (* low) (call make_uint4 (call low_part (. values x)) (call low_part (. values y)) (call low_part (. values z)) (call low_part (. values w)))))))
+  (function @26 device void bring_boxes
+    (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
+    (attributes "__forceinline__")
+    (argument (pointer "unsigned char") shared)
+    (argument (pointer "unsigned long long") full)
+    (argument (pointer "unsigned long long") empty)
+    (argument (reference (const TensorMap)) x_map)
+    (argument (reference (const TensorMap)) grad_y_map)
+    (argument (reference (const Source)) source)
+    (argument "long long" first_tile)
+    (argument int count)
+    (argument (const int) row_tiles)
+    (argument (const int) column_tiles)
+    (argument int thread)
+    (declare @4 (pointer "unsigned long long") raw (reinterpret_cast (pointer "unsigned long long") (+ shared kRawBarrierOffset)))
+    (if @5 (== thread 0)
+      (then
+        (for @6 plain (declare @6 int issued 0) (< issued count) (++ issued)
+          (declare @7 (const int) stage (call stage_of issued))
+          (if @8 (>= issued P::stages)
+            (then
+              (do @9 (call mbarrier_wait (& (at empty stage)) (call refill_parity issued)))))
+          (do @11 (call copy_stage (+ shared (* stage kStageBytes)) x_map grad_y_map (& (at full stage)) (& (at raw stage)) source (call tile_at (+ first_tile issued) row_tiles column_tiles)))))
+      (else
+        (if @14 (>= thread 32)
+          (then
+            (for @15 plain (declare @15 int brought 0) (< brought count) (++ brought)
+              (declare @16 (const int) stage (call stage_of brought))
+              (do @17 (call mbarrier_wait (& (at raw stage)) (call full_parity brought)))
+              (do @18 (call split_boxes (+ shared (* stage kStageBytes)) (- thread 32)))
+              (do @19 (call fence_proxy_async))
+              (do @20 (call warp_arrive (& (at full stage)) true))))))))
   (file "grad_weight_rows.cu")
-  (section @46 "Kernels")
+  (section @57 "Kernels")
   (file "device/depth.h")
   (function @8 device int input_depth
     (attributes "inline")
@@ -1345,7 +1528,7 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "grad_weight_rows.cu")
-  (function @51 kernel void grad_weight_rows
+  (function @62 kernel void grad_weight_rows
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)
@@ -1376,55 +1559,74 @@
     (declare @21 (pointer "unsigned long long") empty (+ full P::stages))
     (if @22 (== (. threadIdx x) 0)
       (then
-        (do @23 (call init_stages full empty (+ (? kHasCopies 1 0) (? (> kBatches 0) P::producers 0)) (/ kConsumers 32)))
-        (do @24 (call fence_mbarrier_init))))
-    (do @26 (call __syncthreads))
-    (blank @26)
-    (declare @28 (const int) warpgroup (call warp_uniform (/ (static_cast int (. threadIdx x)) 128)))
-    (if @29 (>= warpgroup P::consumer_groups)
+        (do @23 (call init_stages full empty (+ (+ (? kHasCopies 1 0) (? (> kBatches 0) P::producers 0)) (? kSplitsBoxes kSplitterWarps 0)) (/ kConsumers 32)))
+        (if @26 kSplitsBoxes
+          (then
+            (declare @27 (pointer "unsigned long long") raw (reinterpret_cast (pointer "unsigned long long") (+ shared kRawBarrierOffset)))
+            (for @28 plain (declare @28 int stage 0) (< stage P::stages) (++ stage)
+              (do @29 (call mbarrier_init (& (at raw stage)) 1)))))
+        (do @32 (call fence_mbarrier_init))))
+    (do @34 (call __syncthreads))
+    (blank @34)
+    (declare @36 (const int) warpgroup (call warp_uniform (/ (static_cast int (. threadIdx x)) 128)))
+    (if @37 (>= warpgroup P::consumer_groups)
       (then
-        (declare @30 (const int) thread (- (. threadIdx x) kConsumers))
-        (declare @31 (const Source) source (init (+ (* (. target group) kGroupIn) (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupIn (. target first_in)) (- kGroupOut (. target first_out)) (? P::rows_in_columns (- (- P::padding_h (. target first_kh)) (- P::taps_h 1)) 0) (? P::rows_in_columns 0 (- (* (. target first_kh) P::dilation_h) P::padding_h)) (- origin_w skew)))
-        (if @38 (|| (> kBatches 0) (== thread 0))
+        (declare @38 (const int) thread (- (. threadIdx x) kConsumers))
+        (declare @39 (const Source) source (init (+ (* (. target group) kGroupIn) (. target first_in)) (+ (* (. target group) kGroupOut) (. target first_out)) (- kGroupIn (. target first_in)) (- kGroupOut (. target first_out)) (? P::rows_in_columns (- (- P::padding_h (. target first_kh)) (- P::taps_h 1)) 0) (? P::rows_in_columns 0 (- (* (. target first_kh) P::dilation_h) P::padding_h)) (- origin_w skew)))
+        (if_constexpr @46 kSplitsBoxes
           (then
-            (declare @39 Words words)
-            (if @40 (&& (> kBatches 0) (> count 0))
+            (do @47 (call bring_boxes shared full empty x_map grad_y_map source first_tile count row_tiles column_tiles thread)))
+          (else
+            (if @48 (|| (> kBatches 0) (== thread 0))
               (then
-                (do @41 (call load_batch words x grad_y source (call tile_at first_tile row_tiles column_tiles) 0 thread in_h out_h out_w))))
-            (for @44 plain (declare @44 int issued 0) (< issued count) (++ issued)
-              (declare @45 (const int) stage (call stage_of issued))
-              (if @46 (>= issued P::stages)
-                (then
-                  (do @47 (call mbarrier_wait (& (at empty stage)) (call refill_parity issued)))))
-              (declare @49 Tile tile (call tile_at (+ first_tile issued) row_tiles column_tiles))
-              (if @50 (&& kHasCopies (== thread 0))
-                (then
-                  (do @51 (call copy_stage (+ shared (* stage kStageBytes)) x_map grad_y_map (& (at full stage)) source tile))))
-              (if @53 (> kBatches 0)
-                (then
-                  (comment @54 "The next batch comes while others are multiplied.")
-                  (for @56 (pragma "unroll 1") (declare @56 int part 0) (< part kBatches) (++ part)
-                    (do @57 (call store_batch (+ shared (* stage kStageBytes)) words part thread))
-                    (if @58 (== (+ part 1) kBatches)
-                      (then
-                        (do @59 (= tile (call tile_at (+ (+ first_tile issued) 1) row_tiles column_tiles)))))
-                    (if @61 (|| (< (+ part 1) kBatches) (< (+ issued 1) count))
-                      (then
-                        (do @62 (call load_batch words x grad_y source tile (? (== (+ part 1) kBatches) 0 (+ part 1)) thread in_h out_h out_w)))))
-                  (do @66 (call fence_proxy_async))
-                  (do @67 (call mbarrier_arrive (& (at full stage))))))))))
+                (declare @49 Words words)
+                (if @50 (&& (> kBatches 0) (> count 0))
+                  (then
+                    (do @51 (call load_batch words x grad_y source (call tile_at first_tile row_tiles column_tiles) 0 thread in_h out_h out_w))))
+                (for @54 plain (declare @54 int issued 0) (< issued count) (++ issued)
+                  (declare @55 (const int) stage (call stage_of issued))
+                  (if @56 (>= issued P::stages)
+                    (then
+                      (do @57 (call mbarrier_wait (& (at empty stage)) (call refill_parity issued)))))
+                  (declare @59 Tile tile (call tile_at (+ first_tile issued) row_tiles column_tiles))
+                  (if @60 (&& kHasCopies (== thread 0))
+                    (then
+                      (do @61 (call copy_stage (+ shared (* stage kStageBytes)) x_map grad_y_map (& (at full stage)) (& (at full stage)) source tile))))
+                  (if @63 (> kBatches 0)
+                    (then
+                      (comment @64 "The next batch comes while others are multiplied.")
+                      (for @66 (pragma "unroll 1") (declare @66 int part 0) (< part kBatches) (++ part)
+                        (do @67 (call store_batch (+ shared (* stage kStageBytes)) words part thread))
+                        (if @68 (== (+ part 1) kBatches)
+                          (then
+                            (do @69 (= tile (call tile_at (+ (+ first_tile issued) 1) row_tiles column_tiles)))))
+                        (if @71 (|| (< (+ part 1) kBatches) (< (+ issued 1) count))
+                          (then
+                            (do @72 (call load_batch words x grad_y source tile (? (== (+ part 1) kBatches) 0 (+ part 1)) thread in_h out_h out_w)))))
+                      (do @76 (call fence_proxy_async))
+                      (do @77 (call mbarrier_arrive (& (at full stage))))))))))))
       (else
-        (declare @72 (const int) thread (. threadIdx x))
-        (declare @73 (array Place kOwnTiles) places)
-        (for @75 (pragma "unroll") (declare @75 int tile 0) (< tile kOwnTiles) (++ tile)
-          (declare @76 (const int) rows (call rows_of_tile tile warpgroup thread))
-          (do @77 (= (at places tile) (call place_of_rows rows (% thread 32) skew))))
-        (declare @79 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
-        (declare @80 (array Accumulators kOwnTiles) acc (init))
-        (declare @81 RowSums row_sums (init))
-        (for @82 plain (declare @82 int consumed 0) (< consumed count) (++ consumed)
-          (do @83 (call consume_stage acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))
-        (if_constexpr @85 kSumsRows
+        (declare @82 (const int) thread (. threadIdx x))
+        (declare @83 (array Place kOwnTiles) places)
+        (for @85 (pragma "unroll") (declare @85 int tile 0) (< tile kOwnTiles) (++ tile)
+          (declare @86 (const int) rows (call rows_of_tile tile warpgroup thread))
+          (do @87 (= (at places tile) (call place_of_rows rows (% thread 32) skew))))
+        (declare @89 (pointer float) own_totals (+ (+ totals (* block kTotals)) thread))
+        (declare @90 (array Accumulators kOwnTiles) acc (init))
+        (declare @91 (array Accumulators kOwnTiles) sums (init)
+          (trail "of products of split values"))
+        (declare @92 RowSums row_sums (init))
+        (for @93 plain (declare @93 int consumed 0) (< consumed count) (++ consumed)
+          (if_constexpr @94 P::splits
+            (then
+              (do @95 (call consume_split sums acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))
+            (else
+              (do @97 (call consume_stage acc row_sums places own_totals shared full empty consumed warpgroup (% thread 32))))))
+        (if_constexpr @100 kSumsRows
           (then
-            (do @86 (call store_row_sums row_sums (reinterpret_cast (pointer float) shared) target (+ (* (. target slice) kBiasParts) (% block kTapGroups)) partial_bias warpgroup thread))))
-        (do @89 (call store_sums acc own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))))
+            (do @101 (call store_row_sums row_sums (reinterpret_cast (pointer float) shared) target (+ (* (. target slice) kBiasParts) (% block kTapGroups)) partial_bias warpgroup thread))))
+        (if_constexpr @104 P::splits
+          (then
+            (do @105 (call store_sums sums own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread)))
+          (else
+            (do @108 (call store_sums acc own_totals count (reinterpret_cast (pointer float) shared) target partial grad_weight warpgroup thread))))))))

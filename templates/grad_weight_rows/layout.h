@@ -17,7 +17,10 @@ constexpr int kBoxes = ceil_div(kRunPixels, kBoxPixels);
 constexpr int kOperandBytes = P::block_in * P::swizzle;  // a row's part
 constexpr int kBoxRows = kFlat ? 1 : P::tile_rows + kColumnRows - 1;
 constexpr int kBoxBytes = kBoxRows * kOperandBytes;
-constexpr int kInputBytes = kBoxes * kBoxBytes;
+constexpr int kBoxesBytes = kBoxes * kBoxBytes;
+// Of values that are split the high parts of all boxes, then the low ones. Swizzles follow addresses.
+constexpr int kInputPartBytes = P::splits ? ceil_div(kBoxesBytes, 1024) * 1024 : kBoxesBytes;
+constexpr int kInputBytes = P::splits ? 2 * kInputPartBytes : kBoxesBytes;
 
 // The window of grad_y that the taps reach: whole rows, of all channels of the block, as they lie in memory. A copy
 // begins at a multiple of 16 bytes (or of a word), up to kSkews - 1 elements before the window. A row is an odd
@@ -39,8 +42,10 @@ constexpr int kKSteps = kFlat ? kRowSteps : P::tile_rows * kRowSteps;
 constexpr int kStageBytes = ceil_div(kInputBytes + kWindowBytes, 1024) * 1024;
 constexpr int kPipelineBytes = P::stages * kStageBytes;
 constexpr int kStoredColumns = smaller(kColumns, kPipelineBytes / (4 * kColumnPitch) / 8 * 8);
-constexpr int kBarrierOffset = kPipelineBytes;  // mbarriers
-constexpr int kSharedBytes = 1024 + kBarrierOffset + 2 * P::stages * 8;
+constexpr int kBarrierOffset = kPipelineBytes;                         // mbarriers
+constexpr int kRawBarrierOffset = kBarrierOffset + 2 * P::stages * 8;  // of boxes that are to be split
+constexpr bool kSplitsBoxes = P::splits && P::input_copies;
+constexpr int kSharedBytes = 1024 + kRawBarrierOffset + (kSplitsBoxes ? P::stages * 8 : 0);
 
 constexpr int kAlignment = 16;  // of x and grad_y, in bytes
 
@@ -53,6 +58,8 @@ static_assert(!kFlat || (P::height >= 0 && P::height * P::width * kBytes % 16 ==
 static_assert(!kFlat || (kPairedTaps && P::window_copies && P::width % 2 == 0 && 2 * P::width >= kInstructionK),
               "a step's pairs of positions are in two rows, or three");
 static_assert((P::input_copies && P::window_copies) || P::producers == 128, "a warpgroup brings what copies do not");
+static_assert(!P::splits || (P::type == kWgmmaTf32 && P::producers == 128), "a warpgroup splits x in parts of tf32");
+static_assert(!kSplitsBoxes || P::window_copies, "who splits boxes has no time for grad_y");
 static_assert(P::width * kBytes % (P::input_copies && !kFlat ? 16 : 4) == 0, "rows are whole copies, or whole words");
 static_assert(kWindowPitch <= 256 && kWindowRows <= 256 && kBoxRows <= 256, "a copy brings the window");
 static_assert(kStoredColumns >= 8, "the results of eight columns fit the stages");

@@ -40,6 +40,8 @@ struct Parameters {
   using Sum = float;
   static constexpr int type = 2;   // WgmmaType of the products
   static constexpr int store = 1;  // elements that are stored together
+  // Values of fp32 are split in two parts of tf32 each, for results as accurate as fp32.
+  static constexpr bool splits = false;
 
   // The weights of a block: of some output channels (a multiple of 16) and taps by some input channels (a multiple of
   // 8). The warpgroups that multiply (2 or 3) share the rows of output channels and taps. With rows_in_columns, for
@@ -58,7 +60,7 @@ struct Parameters {
   static constexpr int swizzle = 64;
 
   // The pipeline: stages; whether tensor copies bring x, and the window of grad_y; the threads that issue them (32), or
-  // bring the others through registers (128).
+  // bring the others through registers, or split x (128).
   static constexpr int stages = 3;
   static constexpr bool input_copies = true;
   static constexpr bool window_copies = true;

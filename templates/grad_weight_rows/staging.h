@@ -5,6 +5,7 @@
 #include "device/barrier.h"
 #include "device/memory.h"
 #include "device/tensor_copy.h"
+#include "grad_weight/parts.h"
 #include "layout.h"
 
 // What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are
@@ -39,14 +40,20 @@ __device__ __forceinline__ Tile tile_at(long long index, const int row_tiles, co
 
 constexpr bool kHasCopies = P::input_copies || P::window_copies;
 
-// Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.
+// Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.{with raw:  Those of x complete
+// `raw`.}
 __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Source& source, const Tile& tile) {
-  mbarrier_arrive_expect(full, (P::input_copies ? kInputBytes : 0) + (P::window_copies ? kWindowBytes : 0));
+                                           unsigned long long* full, unsigned long long* raw, const Source& source,
+                                           const Tile& tile) {
+  mbarrier_arrive_expect(full,
+                         (P::input_copies && !P::splits ? kInputBytes : 0) + (P::window_copies ? kWindowBytes : 0));
+  if (kSplitsBoxes) {
+    mbarrier_arrive_expect(raw, kBoxesBytes);
+  }
   if (P::input_copies) {
 #pragma unroll
     for (int box = 0; box < kBoxes; ++box) {
-      tensor_load_4d(stage + box * kBoxBytes, x_map, full,
+      tensor_load_4d(stage + box * kBoxBytes, x_map, kSplitsBoxes ? raw : full,
                      (kFlat ? tile.row * P::width : tile.column) + box * kBoxPixels, source.in,
                      kFlat ? 0 : tile.row + source.input_row, tile.image);
     }
@@ -119,8 +126,14 @@ __device__ __forceinline__ void store_input(unsigned char* input, const Words& w
       const int place =
           word / (kBoxPixels / kWordElements) * kBoxBytes + row * P::swizzle + word % (kBoxPixels / kWordElements) * 4;
       if (row < kInputRows && (kInputWords % kInputLanes == 0 || word < kInputWords)) {
-        *reinterpret_cast<unsigned int*>(input + (place ^ place / 128 % (P::swizzle / 16) * 16)) =
-            operand(words[turn * kInputLoads + load]);
+        if constexpr (P::splits) {
+          unsigned char* to = input + (place ^ place / 128 % (P::swizzle / 16) * 16);
+          *reinterpret_cast<unsigned int*>(to) = high_part(words[turn * kInputLoads + load]);
+          *reinterpret_cast<unsigned int*>(to + kInputPartBytes) = low_part(words[turn * kInputLoads + load]);
+        } else {
+          *reinterpret_cast<unsigned int*>(input + (place ^ place / 128 % (P::swizzle / 16) * 16)) =
+              operand(words[turn * kInputLoads + load]);
+        }
       }
     }
   }
@@ -161,7 +174,8 @@ __device__ __forceinline__ void store_window(unsigned char* window, const Words&
       const int word = thread % kWindowLanes + load * 32;
       if (row < kWindowRows * P::block_out && word < kWindowWords) {
         const unsigned int loaded = words[turn * kWindowLoads + load];
-        *reinterpret_cast<unsigned int*>(window + row * kPitchBytes + word * 4) = kSumsRows ? loaded : operand(loaded);
+        *reinterpret_cast<unsigned int*>(window + row * kPitchBytes + word * 4) =
+            kSumsRows || P::splits ? loaded : operand(loaded);
       }
     }
   }

@@ -38,48 +38,83 @@ double spread(Random& random, double decades) {
   return random() % 2 == 0 ? magnitude : -magnitude;
 }
 
+/// A parameter that plans of one template have alone.
+constexpr std::string_view kUnits = "row_stages", kPixels = "tile_images", kRows = "rows_in_columns";
+
 struct Case {
   const char* name;
   const char* layer;
-  const char* block;       // with_block(): few slices, so that each has several stages
-  bool has_zeros = true;   // whether products also have zeros around an image
-  bool by_pixels = false;  // whether channels last are split once
+  const char* block;      // with_block(): few slices, so that each has several stages
+  bool has_zeros = true;  // whether products also have zeros around an image
+  std::string_view by = kUnits;
+  double lost = 0;  // of a value, at most, however small it is
 };
+constexpr double kLostOfTf32 = 0x1p-136;
 constexpr Case kCases[] = {
     {"Rows", "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 3x9x20; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 2, tile_columns 16, stages 2, "
-     "producers 128, shared_totals 0, slices 2, scan_slices 2"},
+     "producers 128, shared_totals 0, slices 2, scan_slices 2, type 0, splits 0"},
     {"ChannelsLast",
      "conv_transpose2d 16 -> 24; kernel 4x4; stride 2x2; padding 1x1; input 3x6x9; compute f32x3; layout nhwc; "
      "directions grad_weight",
      "taps_h 2, taps_w 4, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_rows 4, stages 2, producers 128, "
-     "shared_totals 0, slices 2, scan_slices 3"},
+     "shared_totals 0, slices 2, scan_slices 3, type 0, splits 0"},
     {"WholeProducts",
      "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; input 3x16x32; compute f32x3; directions grad_weight",
      "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, tile_columns 32, stages "
      "2, "
-     "producers 128, shared_totals 1, slices 1, scan_slices 2",
+     "producers 128, shared_totals 1, slices 1, scan_slices 2, type 0, splits 0",
      false},
     {"Groups",
      "conv_transpose2d 36 -> 32; kernel 3x2; stride 1x2; groups 2; input 2x7x12; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 2, block_out 16, block_in 24, consumer_groups 2, flat 0, tile_rows 2, tile_columns 16, stages "
      "2, "
-     "producers 128, shared_totals 0, slices 1, scan_slices 1"},
+     "producers 128, shared_totals 0, slices 1, scan_slices 1, type 0, splits 0"},
     // More positions than after which low parts are promoted: 32 times 16 products of 16.
     {"LongSums", "conv_transpose2d 8 -> 16; kernel 1x2; input 5x64x64; compute f32x3; directions grad_weight",
      "taps_h 1, taps_w 2, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 64, stages 2, "
-     "producers 128, shared_totals 0, slices 1, scan_slices 4"},
+     "producers 128, shared_totals 0, slices 1, scan_slices 4, type 0, splits 0"},
     {"Pixels",
      "conv_transpose2d 24 -> 16; kernel 3x3; padding 1x1; input 3x9x14; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 2, "
      "tile_columns 16, stages 3, shared_totals 0, slices 2, scan_slices 2, chunks 2, chunk_images 2",
-     true, true},
+     true, kPixels},
     {"PixelsChannelsLast",
      "conv_transpose2d 16 -> 24; kernel 2x2; stride 2x2; input 5x3x5; compute f32x3; layout nhwc; directions "
      "grad_weight",
      "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_images 2, tile_rows 3, "
      "tile_columns 16, stages 3, shared_totals 1, slices 1, scan_slices 1, chunks 2, chunk_images 3",
-     true, true},
+     true, kPixels},
+    {"UnitsOfTf32",
+     "conv_transpose2d 12 -> 20; kernel 3x3; stride 3x2; padding 1x1; input 3x9x13; compute f32x3; directions "
+     "grad_weight",
+     "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 2, stages 2, producers 128, "
+     "row_stages 0, shared_totals 0, slices 2, scan_slices 1, type 2, splits 1, promote_stages 2",
+     true, kUnits, kLostOfTf32},
+    {"TurnedUnitsOfTf32",
+     "conv_transpose2d 12 -> 20; kernel 3x4; stride 1x2; padding 1x1; input 3x5x20; compute f32x3; directions "
+     "grad_weight",
+     "taps_h 3, taps_w 4, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 2, tile_columns 16, stages "
+     "2, "
+     "producers 128, row_stages 2, shared_totals 0, slices 1, scan_slices 1, type 2, splits 1",
+     true, kUnits, kLostOfTf32},
+    {"CopiedRows",
+     "conv_transpose2d 10 -> 20; kernel 4x4; stride 2x2; padding 1x1; input 3x6x40; compute f32x3; directions "
+     "grad_weight",
+     "taps_h 2, taps_w 4, block_out 16, block_in 16, rows_in_columns 0, consumer_groups 2, tile_rows 1, "
+     "tile_columns 32, swizzle 128, input_copies 1, window_copies 1, producers 128, stages 2, slices 2, promote_stages "
+     "2",
+     true, kRows, kLostOfTf32},
+    {"RowsThroughRegisters",
+     "conv_transpose2d 12 -> 20; kernel 3x3; padding 1x1; input 3x9x18; compute f32x3; directions grad_weight",
+     "taps_h 3, taps_w 3, block_out 16, block_in 8, rows_in_columns 1, consumer_groups 2, tile_rows 2, "
+     "tile_columns 16, swizzle 64, input_copies 0, window_copies 0, producers 128, stages 2, slices 2",
+     true, kRows, kLostOfTf32},
+    {"FlatPatches",
+     "conv_transpose2d 12 -> 20; kernel 2x2; stride 2x2; bias; input 4x8x14; compute f32x3; directions grad_weight",
+     "taps_h 2, taps_w 2, block_out 16, block_in 8, rows_in_columns 0, consumer_groups 2, tile_rows 4, "
+     "tile_columns 14, swizzle 32, input_copies 1, window_copies 1, producers 128, stages 2, slices 2, bias_slices 2",
+     false, kRows, kLostOfTf32},
 };
 
 struct Results {
@@ -105,9 +140,8 @@ class SplitGradients : public ::testing::TestWithParam<Case> {
     ASSERT_NE(device_, nullptr);
     problem_ = {parse_layer(GetParam().layer).value(), Direction::kGradWeight, target_named("sm_90a").value()};
     const auto plans = plan(problem_).value();
-    const auto found = std::ranges::find_if(plans, [](const Plan& plan) {
-      return plan.parameters.contains("scan_slices") && plan.parameters.contains("tile_images") == GetParam().by_pixels;
-    });
+    const auto found =
+        std::ranges::find_if(plans, [](const Plan& plan) { return plan.parameters.contains(GetParam().by); });
     ASSERT_NE(found, plans.end());
     plan_ = with_block(problem_, *found, GetParam().block);
     sizes_ = known_sizes(problem_.layer).value();
@@ -224,9 +258,10 @@ void SplitGradients::positive_sums_are_kept() {
 void SplitGradients::scales_are_undone_where_no_float_does_it() {
   const double of_x[] = {3e38, 1e-38, 1e-44};
   const double of_grad_y[] = {3e38, 1e38, 1e-3, 1e-38};
-  expect_close(
+  const Results results =
       run([&](const ElementPosition& at, Random& random) { return of_x[at.c % 3] * std::abs(uniform(random)); },
-          [&](const ElementPosition& at, Random& random) { return of_grad_y[at.c % 4] * std::abs(uniform(random)); }));
+          [&](const ElementPosition& at, Random& random) { return of_grad_y[at.c % 4] * std::abs(uniform(random)); });
+  expect_close(results, GetParam().lost * (results.most_x + results.most_grad_y));
 }
 
 void SplitGradients::infinities_and_nans_stay_in_their_channels() {

@@ -16,7 +16,7 @@ class FarGradient {
   explicit FarGradient(const OfTemplate<FarGradientLayer>& of)
       : case_(of.fact), direction_(gradient_of(of.template_name)), problem_(problem_of(case_.layer, direction_)) {
     const Layer& l = problem_.layer;
-    plan_ = plan_of(problem_, of.template_name, case_.by_copies);
+    plan_ = plan_of(problem_, of.template_name, case_.by_copies, case_.scans);
     small_ = {
         case_.by_rows || case_.by_planes ? 1 : 3,
         {l.axes[kDepth].extent.value_or(4), l.axes[kHeight].extent.value_or(11), l.axes[kWidth].extent.value_or(7)}};

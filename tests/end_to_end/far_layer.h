@@ -44,13 +44,15 @@ inline Problem problem_of(std::string_view text, Direction direction) {
   return {layer, direction, target_named("sm_90a").value()};
 }
 
-/// The first of the template.
-inline Plan plan_of(const Problem& problem, std::string_view template_name, std::optional<bool> by_copies = {}) {
+/// The first of the template; where it `scans`, of those that find the largest magnitudes of channels.
+inline Plan plan_of(const Problem& problem, std::string_view template_name, std::optional<bool> by_copies = {},
+                    bool scans = false) {
   const std::vector<Plan> plans = plan(problem).value();
   const auto found = std::ranges::find_if(plans, [&](const Plan& each) {
     const auto rows = each.parameters.find("row_stages");
     return each.template_name == template_name &&
-           (!by_copies || (std::get<std::int64_t>(rows->second) > 0) == *by_copies);
+           (!by_copies || (std::get<std::int64_t>(rows->second) > 0) == *by_copies) &&
+           (!scans || each.launch.kernels.front().function == "scan_channels");
   });
   if (found == plans.end()) {
     throw std::runtime_error("the planner has no such plan");

@@ -110,13 +110,14 @@ class MigrateTest(unittest.TestCase):
         self.assertEqual(after["versions"]["format"], 4)
         self.assertEqual(
             [(each["plan"]["template"], each["plan"]["parameters"]) for each in after["measured"]],
-            [("grad_weight_gemm", {"Word": "float", "promote_stages": 0, "store": 1, **before["f32x3_grad_weight"]}),
+            [("grad_weight_gemm", {"Word": "float", "promote_stages": 0, "splits": False, "store": 1,
+                                   **before["f32x3_grad_weight"]}),
              ("grad_weight_pixels", {"promote_stages": 0, "store": 1, **before["f32x3_grad_weight_pixels"]}),
-             ("grad_weight_gemm", {"Word": "unsigned int", "scan_slices": 1, "shared_totals": False,
+             ("grad_weight_gemm", {"Word": "unsigned int", "scan_slices": 1, "shared_totals": False, "splits": False,
                                    **before["grad_weight_gemm"]}),
              ("grad_weight_pixels", {"chunk_images": 0, "chunks": 1, "scan_slices": 1, "shared_totals": False,
                                      **before["grad_weight_pixels"]}),
-             ("grad_weight_rows", {"type": 1})])
+             ("grad_weight_rows", {"type": 1, "splits": False})])
 
     def test_convtgen_refuses_the_old_file_and_takes_the_new_one(self):
         refused = self.tune("--import", self.file)

@@ -2,11 +2,21 @@
 // f32x3 with values that are split.
 #include "tests/template_facts/facts.h"
 
+#include "tests/planner/problems.h"
 #include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
 
+namespace grad_weight_gemm {
+
+bool splits_in_tf32(const Plan& plan) {
+  return flag(plan, "splits");
+}
+
+}  // namespace grad_weight_gemm
+
 TemplateFacts facts_of_grad_weight_gemm() {
+  using namespace grad_weight_gemm;
   return {
       .name = "grad_weight_gemm",
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3},
@@ -48,6 +58,12 @@ TemplateFacts facts_of_grad_weight_gemm() {
                .compute = Compute::kF32x3,
                .benchmarks = summed_layers(),
                .direction = Direction::kGradWeight},
+              {.group = "weights_of_tf32_parts",
+               .compute = Compute::kF32x3,
+               .benchmarks = {"kb75", "kb79", "kb81", "pillars"},
+               .direction = Direction::kGradWeight,
+               .wanted = splits_in_tf32,
+               .kind = "tf32"},
               {.group = "weights_of_halves_channels_last",
                .compute = Compute::kF32x3,
                .layout = Layout::kNhwc,
@@ -149,22 +165,30 @@ TemplateFacts facts_of_grad_weight_gemm() {
                         "directions grad_weight",
                .least_mutants = 20,
                .unseen = 5,
-               .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, "
-                        "tile_columns 16, stages 2, producers 128, row_stages 0, slices 1, scan_slices 2"},
+               .block =
+                   "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, "
+                   "tile_columns 16, stages 2, producers 128, row_stages 0, slices 1, scan_slices 2, type 0, splits 0"},
               {.name = "grad_weight_gemm_f32x3_rows",
                .layer = "conv_transpose2d 12 -> 12; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; directions "
                         "grad_weight",
                .least_mutants = 20,
                .unseen = 11,
                .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages "
-                        "2, producers 128, row_stages 1, slices 1, scan_slices 2"},
+                        "2, producers 128, row_stages 1, slices 1, scan_slices 2, type 0, splits 0"},
               {.name = "grad_weight_gemm_f32x3_channels_last",
                .layer = "conv_transpose2d 16 -> 24; kernel 3x3; padding 1x1; input 2x6x9; compute f32x3; layout nhwc; "
                         "directions grad_weight",
                .least_mutants = 20,
                .unseen = 6,
                .block = "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 1, tile_rows 4, stages "
-                        "2, producers 128, slices 1, scan_slices 2"},
+                        "2, producers 128, slices 1, scan_slices 2, type 0, splits 0"},
+              {.name = "grad_weight_gemm_split_units",
+               .layer = "conv_transpose2d 12 -> 20; kernel 3x3; stride 2x1; padding 1x1; input 3x5x9; compute f32x3; "
+                        "directions grad_weight",
+               .least_mutants = 20,
+               .unseen = 7,
+               .block = "taps_h 3, taps_w 3, block_out 16, block_in 8, consumer_groups 2, flat 1, tile_rows 4, stages "
+                        "2, producers 128, row_stages 0, shared_totals 0, slices 1, scan_slices 1, type 2, splits 1"},
           },
       .wrong_numbers =
           {
@@ -175,15 +199,17 @@ TemplateFacts facts_of_grad_weight_gemm() {
                        .layer = "conv_transpose2d 10 -> 12; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; "
                                 "directions grad_weight",
                        .multiprocessors = 4,
-                       .block = "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows "
-                                "1, tile_columns 16, stages 2, producers 128, slices 1, scan_slices 2"},
+                       .block =
+                           "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows "
+                           "1, tile_columns 16, stages 2, producers 128, slices 1, scan_slices 2, type 0, splits 0"},
                       {.name = "ChannelsLastInTotals",
                        .layer = "conv_transpose2d 16 -> 24; kernel 2x2; stride 2x2; input 2x17x16; compute f32x3; "
                                 "layout nhwc; directions grad_weight",
                        .multiprocessors = 4,
                        .block =
                            "taps_h 2, taps_w 2, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_rows 1, "
-                           "tile_columns 16, stages 2, producers 128, shared_totals 1, slices 1, scan_slices 2"},
+                           "tile_columns 16, stages 2, producers 128, shared_totals 1, slices 1, scan_slices 2, type "
+                           "0, splits 0"},
                   },
               .gradient_rounding =
                   {

@@ -42,6 +42,7 @@ Result<Chunks> chunks_of(const Layer& layer) {
 struct GradWeightPixels : Boxes<GradWeightPixels, kMembers, kNames> {
   static constexpr auto& kComputes = kModes;
   static constexpr std::int64_t kMostSplitIn = 192;
+  static constexpr bool kScans = true;
 
   static Checks checks(const Layer& layer) {
     const auto chunks = copies(layer) ? chunks_of(layer) : Chunks();

@@ -21,17 +21,19 @@ namespace planners::grad_weight_rows {
 
 using namespace convtgen::grad_weight;
 
+constexpr std::array kModes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
 constexpr std::int64_t kMostPositions = 256;     // of a stage
 constexpr std::int64_t kMostRowPositions = 128;  // of a row of them
 constexpr std::int64_t kHalfK = 16;              // positions of a product in 16 bits
+constexpr double kSplitMeasured = 1.8;           // the same of split values through registers (docs/kernel-notes.md)
 
 inline constexpr auto kMembers = joined(
     kCommonMembers, CONVTGEN_MEMBERS(rows_in_columns, swizzle, producers, input_copies, window_copies, promote_stages));
 
 /// The template's own constants that are wanted.
-CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kBoxRows, kInputBytes, kWindowBytes, kWindowPitch,
-                        kWindowRows, kInputBatches, kWindowBatches, kInputTurn, kWindowTurn, kInputLoads, kWindowLoads,
-                        kPairedTaps, kSumsRows, kBiasParts, kRowSums, kFlat);
+CONVTGEN_MORE_CONSTANTS(OwnConstant, kOwnNames, kConstantCount, kBoxRows, kInputBytes, kBoxesBytes, kWindowBytes,
+                        kWindowPitch, kWindowRows, kInputBatches, kWindowBatches, kInputTurn, kWindowTurn, kInputLoads,
+                        kWindowLoads, kPairedTaps, kSumsRows, kBiasParts, kRowSums, kFlat);
 inline constexpr auto kNames = joined(kConstants, kOwnNames);
 
 /// Rows of all positions; a stage has tile_rows.
@@ -63,7 +65,9 @@ Result<void> check_words(std::string_view name, std::int64_t width, std::int64_t
 
 struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
   static constexpr Block kSmallest = {.producers = 32, .tile_columns = 16, .swizzle = 32};
-  static constexpr std::int64_t kMostStages = 8;
+  static constexpr std::int64_t kMostStages = 8, kLeastSplitStages = 3;
+  static constexpr std::int64_t kMostSplitIn = 128;
+  static constexpr auto& kComputes = kModes;
 
   static Checks checks(const Layer& layer) {
     const Axis columns = symmetric(layer.axes[kWidth]);
@@ -72,14 +76,21 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
             require(columns.extent.has_value(), "an open width; it takes rows of a known size"),
             check_words("width", width, bytes), check_words("output width", output_extent(columns, width), bytes)};
   }
-  /// Tensor copies bring rows that are whole 16 bytes; a warpgroup brings others. Kernel rows are in the rows of the
-  /// products or in their columns.
+  static Parameters parameters(const Problem& problem) {
+    Parameters p = parameters_of(problem);
+    p.insert_or_assign("type", product_type(problem.layer.dtype));
+    return with(std::move(p), {{"splits", splits(problem.layer)}});
+  }
+  /// Tensor copies bring rows that are whole 16 bytes; a warpgroup brings others, or splits x: not both. Kernel rows
+  /// are in the rows of the products or in their columns.
   static std::vector<Block> warpgroups(const Facts& f, Block b) {
     const std::int64_t bytes = f.bytes;
     const bool may_be_flat = f.of(b)[kPairedTaps] != 0 && is_flat_image(f);
     b.input_copies = *f.columns.extent * bytes % 16 == 0;
     b.window_copies = output_extent(f.columns, *f.columns.extent) * bytes % 16 == 0;
-    b.producers = b.input_copies && b.window_copies ? 32 : 128;
+    const bool split = splits(f.layer);
+    b.input_copies = b.input_copies && (b.window_copies || !split);
+    b.producers = b.input_copies && b.window_copies && !split ? 32 : 128;
     const bool may_be_columns =
         f.rows.stride == 1 && f.rows.dilation == 1 && b.taps_h > 1 && b.taps_h * b.block_in <= kMostProductColumns;
     return BlockChoices(b)
@@ -90,7 +101,7 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
         .keep([&](Block& each) {
           if (each.flat) {
             each.input_copies = true;
-            each.producers = 32;
+            each.producers = split ? 128 : 32;
           }
           return !each.flat || (may_be_flat && each.window_copies && !each.rows_in_columns);
         });
@@ -119,8 +130,13 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
   }
   /// Whether a thread has registers for its accumulators, fragments and places. The assembler counts those that each
   /// thread has when the block starts: 168 of up to 384 threads, 128 of up to 512. There products with 96 accumulators
-  /// were serialised.
+  /// were serialised. With split values there are totals, and fragments of both parts of two steps.
   static bool fits_registers(const Facts& f, const Block& b, Constants& c) {
+    if (splits(f.layer)) {
+      const std::int64_t others = b.consumer_groups == 2 ? 24 : b.input_copies ? 32 : 40;
+      return (b.consumer_groups == 2 || c[kMTiles] >= b.consumer_groups) &&
+             2 * c[kAccumulators] + 16 * c[kOwnTiles] + others <= registers_of_thread(round_up(c[kThreads], 128));
+    }
     const bool copies_alone = b.producers == 32;
     const std::int64_t most = b.consumer_groups == 2 ? (copies_alone ? 160 : 148) : (copies_alone ? 112 : 96);
     const std::int64_t place = f.layer.dtype == Dtype::kF32 || c[kPairedTaps] != 0 ? 1 : 4;
@@ -128,8 +144,9 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
     return c[kAccumulators] + (8 + place + sums) * c[kOwnTiles] <= most &&
            (b.consumer_groups == 2 || c[kAccumulators] <= 88);
   }
-  static bool fits_stage(const Facts&, const Block&, Constants& c) {
-    return c[kKSteps] * c[kOwnTiles] <= kMostProducts && c[kWindowPitch] <= kMostBox && c[kWindowRows] <= kMostBox;
+  static bool fits_stage(const Facts& f, const Block&, Constants& c) {
+    return c[kKSteps] * c[kOwnTiles] * products_of_value(f) <= kMostProducts && c[kWindowPitch] <= kMostBox &&
+           c[kWindowRows] <= kMostBox;
   }
   static std::string why_none(const Facts& f, const Block& smallest) {
     return fmt::format("{} positions of a row reach {} columns of grad_y; at most {}, which a tensor copy brings",
@@ -139,6 +156,7 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
     return f.sizes.batch * ceil_div(rows_of_positions(f, b), b.tile_rows) *
            ceil_div(f.sizes.extents[kWidth], b.tile_columns);
   }
+  static std::int64_t products_of_value(const Facts& f) { return splits(f.layer) ? kSplitProducts : 1; }
   static double stage_cycles(const Facts& f, const Block& b, Constants& c) {
     const bool half = f.bytes == 2;
     // Lanes whose words are in the same bank when a warp loads fragments of rows with a stride.
@@ -147,26 +165,39 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
     const double loads = c[kPairedTaps] == 0            ? (half ? 8 : 4) * conflicts
                          : half && f.columns.stride > 2 ? 4 * conflicts
                                                         : 2 * conflicts;
-    const StageWork work = {
-        .tensor_cycles = products(c) * product_cycles(f.target, c[kColumns]),
-        .shared_wavefronts = products(c) * (4 * loads + c.number(kColumns) / 4) +
+    const auto made = static_cast<double>(products_of_value(f));
+    StageWork work = {
+        .tensor_cycles = made * products(c) * product_cycles(f.target, c[kColumns]),
+        .shared_wavefronts = products(c) * (4 * loads + made * c.number(kColumns) / 4) +
                              (c.number(kInputBytes) + c.number(kWindowBytes)) / f.target.sm.shared_bytes_per_cycle,
         .instructions = steps(c) * c.number(kOwnTiles) * consumer_warps(b) *
                         (half ? f.factors.grad_weight_half_fragment : f.factors.grad_weight_fragment),
-        .l2_bytes = c.number(kInputBytes) + c.number(kWindowBytes)};
+        .l2_bytes = c.number(kBoxesBytes) + c.number(kWindowBytes)};
+    if (splits(f.layer)) {
+      // Fragments are split by those who load them, and x by others, who read it after copies have written it. A
+      // scheduler has a quarter of a warpgroup's threads.
+      work.shared_wavefronts += 2 * c.number(kBoxesBytes) / f.target.sm.shared_bytes_per_cycle;
+      work.instructions += split_instructions(b, c) + c.number(kBoxesBytes) / 16 / 128 * kSplitInstructions;
+    }
     // Words that come through registers: each takes as long as a thread needs for it.
     const double batches = c.number(kInputBatches) + c.number(kWindowBatches);
     const double words = c.number(kInputBatches) * c.number(kInputTurn) * c.number(kInputLoads) +
                          c.number(kWindowBatches) * c.number(kWindowTurn) * c.number(kWindowLoads);
     const double brought = batches * f.factors.grad_weight_latency + words * f.factors.grad_weight_row_word;
     const double cycles = std::max(cycles_of(f.target, work), brought) + f.factors.grad_weight_stage;
-    return batches > 0 ? f.factors.grad_weight_row_measured * cycles : cycles;
+    return batches > 0 ? f.factors.grad_weight_row_measured * (splits(f.layer) ? kSplitMeasured : 1) * cycles : cycles;
   }
   static double more_seconds(const Facts& f, const Block&, Constants& c) {
     return c[kSumsRows] != 0 ? 0 : bias_seconds(f);
   }
   static std::string positions_text(const Block& b) {
     return fmt::format("{}x{} positions", b.tile_rows, b.tile_columns);
+  }
+  /// A stage that is split is not on its way nor multiplied meanwhile.
+  static Traits traits(const Layer& layer) {
+    Traits of = Search::traits(layer);
+    of.least_stages = splits(layer) ? kLeastSplitStages : of.least_stages;
+    return of;
   }
   /// Each block sums up its part of grad_y, where fragments have each element once.
   static Blocks blocks(const Facts& f) {
@@ -208,6 +239,11 @@ struct GradWeightRows : Search<GradWeightRows, kMembers, kNames> {
                                 {c[kWindowPitch], b.block_out, c[kWindowRows], 1}, 0));
       if (c[kSumsRows] != 0 && f.layer.dtype == Dtype::kF32) {
         launch.maps.back().form.element = TensorMap::Element::kF32;  // sums take what is not rounded
+      }
+    }
+    if (splits(f.layer)) {
+      for (MapRecipe& recipe : launch.maps) {
+        recipe.form.element = TensorMap::Element::kF32;  // nothing is rounded
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "generator/planner/grad_weight/choices.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr std::int64_t kMostBlockOut = 128;
 constexpr std::int64_t kMostRowStages = 6;
+constexpr std::ptrdiff_t kMostTf32Plans = 8;
 
 /// Whether a block with so many stages has the shared memory that it needs.
 bool fits_shared(const Facts& f, const Block& b) {
@@ -51,13 +53,14 @@ bool choose_stages(const Traits& of, const Facts& f, Block& b) {
 void choose_slices(const Traits& of, const Facts& f, Block& b, double& seconds) {
   const std::int64_t tiles = of.tiles(f, b);
   Constants& of_block = f.of(b);
-  // Split values are promoted within a stage, to totals that take no memory.
+  // Accumulators of parts of f16 are promoted to totals that take no memory, so seldom that these need no others.
+  const bool keeps_none = of.scans && !b.splits;
   const SliceFacts facts = {.multiprocessors = f.target.multiprocessors,
                             .blocks = of_block[kSliceBlocks],
                             .stages = tiles,
                             .stage_positions = of_block[kKSteps] * of_block[kInstructionK],
                             .weights = of_block[kWeights],
-                            .totals = of.splits ? 0 : of_block[kTotals],
+                            .totals = keeps_none ? 0 : of_block[kTotals],
                             .copied_bytes = ceil_div(of.copied_bytes(f.layer), b.chunks),
                             .is_open = !f.layer.batch || !f.rows.extent || !f.columns.extent};
   Block best(b);
@@ -65,7 +68,7 @@ void choose_slices(const Traits& of, const Facts& f, Block& b, double& seconds) 
   for (const Slices& choice : slice_choices(facts)) {
     Block next = b;
     next.slices = choice.slices;
-    next.promote_stages = of.splits ? 0 : choice.promote_stages;
+    next.promote_stages = keeps_none ? 0 : choice.promote_stages;
     const double time = seconds_of(of, f, next);
     if (seconds == 0 || time < seconds) {
       best = next;
@@ -115,6 +118,13 @@ std::vector<Block> all_blocks(const Traits& of, const Facts& f) {
   return out;
 }
 
+/// Keeps so few blocks whose values are split in parts of tf32 that plans have others too: both are worth measuring.
+void keep_both_forms(const Traits& of, const Facts& f, std::vector<Block>& blocks) {
+  const auto of_tf32 = std::ranges::stable_partition(blocks, std::logical_not{}, &Block::splits);
+  std::ranges::stable_sort(of_tf32, {}, [&](const Block& b) { return seconds_of(of, f, b); });
+  blocks.erase(of_tf32.begin() + std::min(std::ssize(of_tf32), kMostTf32Plans), blocks.end());
+}
+
 }  // namespace
 
 double bias_seconds(const Facts& f) {
@@ -141,15 +151,21 @@ Parameters word_parameters_of(const Problem& problem) {
 
 StageWork multiplied(const Facts& f, const Block& b, Constants& c, double promote_stages) {
   const bool split = splits(f.layer);
-  const double parts = split ? kSplitParts : 1, made = split ? kSplitProducts : 1;
-  const double promotions = split ? c.number(kAccumulators) / promote_stages : 0;  // of a thread
+  const double parts = split && !b.splits ? kSplitParts : 1, made = split ? kSplitProducts : 1;
+  const double promotions = split && !b.splits ? c.number(kAccumulators) / promote_stages : 0;  // of a thread
   // A product reads fragments of 64 rows, and block_in columns of 32 bytes. Totals in shared memory are read and
   // written.
   return {.tensor_cycles = made * products(c) * product_cycles(f.target, b.block_in),
           .shared_wavefronts = products(c) * (16 * parts + made * static_cast<double>(b.block_in) / 4) +
                                (b.shared_totals ? 2 * 4 * consumer_warps(b) * promotions : 0),
-          .instructions = consumer_warps(b) *
-                          (steps(c) * c.number(kOwnTiles) * parts * f.factors.grad_weight_fragment + 2 * promotions)};
+          .instructions = consumer_warps(b) * (steps(c) * c.number(kOwnTiles) * parts * f.factors.grad_weight_fragment +
+                                               2 * promotions) +
+                          (b.splits ? split_instructions(b, c) : 0)};
+}
+
+double split_instructions(const Block& b, Constants& c) {
+  return steps(c) * consumer_warps(b) *
+         (c.number(kOwnTiles) * kSplitInstructions + c.number(kAccumulators) / kPromotedSteps);
 }
 
 Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f) {
@@ -166,6 +182,7 @@ Result<std::vector<Block>> blocks_of(const Traits& of, const Facts& f) {
     return !checked || f.of(b)[kSliceBlocks] > kIntMax / b.slices;
   });
   if (!blocks.empty()) {
+    keep_both_forms(of, f, blocks);
     return blocks;
   }
   if (!out_of_bounds.empty()) {  // of the slowest one
@@ -194,11 +211,12 @@ double seconds_of(const Traits& of, const Facts& f, const Block& b) {
   const double sum_bytes = (b.slices > 1 ? 8 * chunks * slices : 8 * (chunks - 1)) * c.number(kWeights);
   // Where the largest magnitudes are found before, all that is read is read twice. Copies are also written.
   const std::int64_t copied = of.copied_bytes(f.layer);
-  const double before = ((of.splits ? f.cost.bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
+  const double before =
+      ((of.scans && !b.splits ? f.cost.bytes : 0) + 2 * static_cast<double>(copied)) / f.target.bytes_per_second;
   return before + of.more_seconds(f, b, c) +
          seconds_of(
              f.target,
-             {.launches = (b.slices > 1 ? 1.0 : 0.0) + (of.splits ? 1 : 0) + chunks * (copied > 0 ? 2 : 1),
+             {.launches = (b.slices > 1 ? 1.0 : 0.0) + (of.scans && !b.splits ? 1 : 0) + chunks * (copied > 0 ? 2 : 1),
               .waves =
                   chunks * static_cast<double>(ceil_div(static_cast<std::int64_t>(blocks), f.target.multiprocessors)),
               .wave_cycles = stages * cycles + f.factors.grad_weight_begin + f.factors.grad_weight_output * outputs,

@@ -21,7 +21,7 @@ CONVTGEN_BLOCK(Block, (taps_h, 1), (taps_w, 1), (block_out, 16), (block_in, 8), 
                (consumer_groups, 2), (producers, 128), (flat, false), (tile_images, 1), (tile_rows, 1),
                (tile_columns, 16), (swizzle, 128), (input_copies, true), (window_copies, true), (shared_totals, false),
                (row_stages, 0), (stages, 2), (slices, 1), (promote_stages, 0), (chunks, 1), (chunk_images, 0),
-               (scan_slices, 1), (bias_slices, 1));
+               (scan_slices, 1), (bias_slices, 1), (type, 0), (splits, false));
 
 /// The members that each template has.
 inline constexpr auto kCommonMembers = CONVTGEN_MEMBERS(taps_h, taps_w, block_out, block_in, consumer_groups, tile_rows,
@@ -41,7 +41,7 @@ struct Traits {
   std::string_view smallest_stages;  // of the smallest block, in words
   std::int64_t in_multiple, most_in;
   std::int64_t least_stages, most_stages;
-  bool splits;
+  bool splits, scans;
   std::int64_t (*copied_bytes)(const Layer& layer);
   std::vector<Block> (*warpgroups)(const Facts& f, Block b);
   std::vector<Block> (*positions)(const Facts& f, Block b);
@@ -55,12 +55,18 @@ struct Traits {
   std::string (*positions_text)(const Block& b);
 };
 
-/// Values are split in two parts, each scaled by the largest magnitudes, which another kernel finds before.
+/// Values are split in two parts: of f16, scaled by the largest magnitudes, which another kernel finds before; or of
+/// tf32.
 [[nodiscard]] inline bool splits(const Layer& layer) {
   return layer.compute == Compute::kF32x3;
 }
 /// Parts of a value; products of parts that make one; and the most k-steps of a stage of them: those of one promotion.
 inline constexpr std::int64_t kSplitParts = 2, kSplitProducts = 3, kMostSplitSteps = 16;
+/// Of parts of tf32: instructions for four values of a thread, with their loads, stores and places; k-steps of a
+/// promotion.
+inline constexpr double kSplitInstructions = 24, kPromotedSteps = 4;
+/// The consumers' instructions in a stage for parts of tf32 besides those of whole values.
+[[nodiscard]] double split_instructions(const Block& b, Constants& c);
 
 /// What it takes to read grad_y once more for the bias, if there is one.
 [[nodiscard]] double bias_seconds(const Facts& f);
@@ -114,6 +120,7 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   static constexpr std::string_view kSmallestStages = "two stages of one row of products";
   static constexpr std::int64_t kInMultiple = 8;  // channels of block_in
   static constexpr std::int64_t kMostIn = 256, kMostSplitIn = 0;
+  static constexpr bool kScans = false;  // finds the largest magnitudes before, if it splits
   static constexpr std::int64_t kLeastStages = 2, kMostStages = 6;
 
   /// The bytes of what another kernel copies to the workspace before, chunk by chunk.
@@ -127,23 +134,27 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
   /// The warpgroups of a block. Where values are split, totals are in shared memory if registers don't hold them.
   static std::vector<Block> scanning_warpgroups(const Facts& f, Block b) {
     std::vector<Block> out = T::warpgroups(f, b);
-    if constexpr (T::kMostSplitIn > 0) {
+    if constexpr (T::kScans) {
       for (Block& each : out) {
-        each.shared_totals = splits(f.layer) && !T::fits_registers(f, each, f.of(each));
+        const bool scans = splits(f.layer) && !each.splits;
+        each.shared_totals = scans && !T::fits_registers(f, each, f.of(each));
         each.scan_slices =
-            splits(f.layer) ? scan_slices(f.target, f.of(each)[index_of(kWanted, "kScanTiles")]) : each.scan_slices;
+            scans ? scan_slices(f.target, f.of(each)[index_of(kWanted, "kScanTiles")]) : each.scan_slices;
       }
     }
     return out;
   }
   static Traits traits(const Layer& layer) {
-    return {.smallest = T::kSmallest,
+    Block smallest = T::kSmallest;
+    smallest.type = product_type(splits(layer) ? Dtype::kF16 : layer.dtype);
+    return {.smallest = smallest,
             .smallest_stages = T::kSmallestStages,
             .in_multiple = T::kInMultiple,
             .most_in = splits(layer) ? T::kMostSplitIn : T::kMostIn,
             .least_stages = T::kLeastStages,
             .most_stages = T::kMostStages,
             .splits = splits(layer),
+            .scans = T::kScans && splits(layer),
             .copied_bytes = T::copied_bytes,
             .warpgroups = scanning_warpgroups,
             .positions = T::positions,
@@ -169,8 +180,8 @@ struct Search : WarpgroupPlanner<Facts, kWanted> {
     T::change(added, c);
     add_slices(launch, f.layer, added);
     T::bring(launch, f, b, c);
-    if constexpr (T::kMostSplitIn > 0) {
-      if (splits(f.layer)) {
+    if constexpr (T::kScans) {
+      if (splits(f.layer) && !b.splits) {
         add_scan(launch, b.scan_slices, c[index_of(kWanted, "kScanTiles")], c[index_of(kWanted, "kScanSharedBytes")],
                  c[index_of(kWanted, "kScannedChannels")]);
       }

@@ -61,9 +61,10 @@ RENAMED = {
 # Format 4: templates that take the place of others, and what their plans have besides, with the value of those before.
 MERGED = {"f32x3_grad_weight": "grad_weight_gemm", "f32x3_grad_weight_pixels": "grad_weight_pixels"}
 ADDED = {
-    "f32x3_grad_weight": {"Word": "float", "promote_stages": 0, "store": 1},
+    "f32x3_grad_weight": {"Word": "float", "promote_stages": 0, "splits": False, "store": 1},
     "f32x3_grad_weight_pixels": {"promote_stages": 0, "store": 1},
-    "grad_weight_gemm": {"Word": "unsigned int", "scan_slices": 1, "shared_totals": False},
+    "grad_weight_gemm": {"Word": "unsigned int", "scan_slices": 1, "shared_totals": False, "splits": False},
+    "grad_weight_rows": {"splits": False},
     "grad_weight_pixels": {"chunk_images": 0, "chunks": 1, "scan_slices": 1, "shared_totals": False},
 }
 

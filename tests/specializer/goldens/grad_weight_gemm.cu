@@ -14,20 +14,20 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 8388608 bytes, sums of slices of the positions
 //   region partial_bias: 65536 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9
+//   kernel convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504
 //     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
 //     grid 128; block 512; shared 197808
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 197808)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 197808)
-//   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels
+//   kernel convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_channels
 //     arguments const unsigned short* grad_y, float* partial_bias, int batch
 //     grid 512; block 256; shared 8192
-//   kernel convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add
+//   kernel convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 513; block 256; shared 0
 
-namespace convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source {
+namespace convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_source {
 
 // ---- Constants ----
 
@@ -594,7 +594,7 @@ __device__ __forceinline__ void sum_vectors(float (&totals)[8], const unsigned s
 
 // (slice, channel): the sums of the channels over one slice of all positions.
 extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels(const unsigned short* __restrict__ grad_y,
+    convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_channels(const unsigned short* __restrict__ grad_y,
                                                                     float* __restrict__ partial_bias, int batch) {
   const int thread = threadIdx.x;
   const int slice = blockIdx.x / 2;
@@ -648,7 +648,7 @@ __device__ __forceinline__ float channel_sum(const float* __restrict__ partial_b
 
 // Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add(const float* __restrict__ partial,
+    convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_add(const float* __restrict__ partial,
                                                                const float* __restrict__ partial_bias,
                                                                unsigned short* __restrict__ grad_weight,
                                                                unsigned short* __restrict__ grad_bias) {
@@ -666,7 +666,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_gemm_grad_weight_71874842b24441a9(const unsigned short* __restrict__ x,
+    convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504(const unsigned short* __restrict__ x,
                                                            const unsigned short* __restrict__ grad_y,
                                                            float* __restrict__ partial, int batch) {
   const long long row_tiles = (static_cast<long long>(batch) * 16 + 7) / 8;
@@ -853,7 +853,7 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], con
 
 #endif
 
-}  // namespace convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source
-using convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source::convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_channels;
-using convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source::convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_add;
-using convtgen_grad_weight_gemm_grad_weight_71874842b24441a9_source::convtgen_grad_weight_gemm_grad_weight_71874842b24441a9;
+}  // namespace convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_source
+using convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_source::convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_channels;
+using convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_source::convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_add;
+using convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_source::convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504;

@@ -17,20 +17,20 @@
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: f32, sizes (524288, 256), byte pitches (2097152), box (36, 32), element strides (1, 1), swizzle 0, fill zero
 //   tensor map grad_y_map of grad_y: f32, sizes (524288, 256), byte pitches (2097152), box (44, 16), element strides (1, 1), swizzle 0, fill zero
-//   kernel convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_scan
+//   kernel convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 1024; block 256; shared 32
-//   kernel convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79
+//   kernel convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, const float* maxima, int batch
 //     grid 132; block 512; shared 231336
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 231336)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 231336)
-//   kernel convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_add
+//   kernel convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
 
-namespace convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source {
+namespace convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_source {
 
 // ---- Constants ----
 
@@ -206,7 +206,7 @@ __device__ __forceinline__ float4 scan_slice(const float* __restrict__ from, int
 
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_scan(const float* __restrict__ x,
+    convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_scan(const float* __restrict__ x,
                                                                 const float* __restrict__ grad_y,
                                                                 float* __restrict__ maxima, int batch) {
   const int thread = threadIdx.x;
@@ -935,7 +935,7 @@ __device__ __forceinline__ void store_parts(Accumulators (&totals)[2], float4* o
 
 // Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_add(const float* __restrict__ partial,
+    convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 21504) {
@@ -949,7 +949,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-    convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79(__grid_constant__ const TensorMap x_map,
+    convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604(__grid_constant__ const TensorMap x_map,
                                                            __grid_constant__ const TensorMap grad_y_map,
                                                            float* __restrict__ partial,
                                                            const float* __restrict__ maxima, int batch) {
@@ -1167,7 +1167,7 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], cons
 
 #endif
 
-}  // namespace convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source
-using convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source::convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_scan;
-using convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source::convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_add;
-using convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79_source::convtgen_grad_weight_gemm_grad_weight_e0be0f03523e8b79;
+}  // namespace convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_source
+using convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_source::convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_scan;
+using convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_source::convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_add;
+using convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_source::convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604;

@@ -1,9 +1,9 @@
 // conv_transpose2d 512 -> 256; kernel 4x4; stride 2x2; padding 1x1; input 128x4x4; dtype f32; compute f32x3; layout nchw; directions grad_weight
-// grad_weight for sm_90a. Template grad_weight_pixels: a block makes 2x4 taps of 128 by 16 channels; 1 slice; 187.6 KiB shared.
+// grad_weight for sm_90a. Template grad_weight_pixels: a block makes 1x4 taps of 128 by 32 channels; 1 slice; 187.7 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 4, in_width 4; out_height 8, out_width 8
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
-//   tensor grad_weight: 2097152 elements, written, 16-byte aligned
+//   tensor grad_weight: 2097152 elements, written, 4-byte aligned
 //     shape (Cin 512, Cout 256, KH 4, KW 4), contiguous
 //   tensor x: 1048576 elements, read, 4-byte aligned
 //     shape (N 128, Cin 512, H 4, W 4), contiguous
@@ -17,22 +17,22 @@
 //     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x_parts: f16, sizes (1024, 4, 4, 128), byte pitches (2048, 8192, 32768), box (64, 5, 4, 4), element strides (1, 1, 1, 1), swizzle 128, fill zero
-//   tensor map grad_y_map of grad_y_parts: f16, sizes (512, 8, 8, 128), byte pitches (1024, 8192, 65536), box (16, 9, 7, 4), element strides (1, 2, 2, 1), swizzle 32, fill zero
-//   kernel convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_scan
+//   tensor map grad_y_map of grad_y_parts: f16, sizes (512, 8, 8, 128), byte pitches (1024, 8192, 65536), box (32, 9, 7, 4), element strides (1, 2, 2, 1), swizzle 64, fill zero
+//   kernel convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_scan
 //     arguments const float* x, const float* grad_y, float* maxima, int batch
 //     grid 768; block 256; shared 32
-//   kernel convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_split
+//   kernel convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_split
 //     arguments const float* x, const float* grad_y, const float* maxima, unsigned char* x_parts,
 //       unsigned char* grad_y_parts, int batch
 //     grid 768; block 256; shared 16896
-//   kernel convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746
+//   kernel convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839
 //     arguments TensorMap x_map, TensorMap grad_y_map, const float* maxima, float* grad_weight
-//     grid 128; block 256; shared 192112
+//     grid 128; block 256; shared 192176
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 192112)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 192112)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 192176)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 192176)
 
-namespace convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source {
+namespace convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_source {
 
 // ---- Constants ----
 
@@ -40,13 +40,13 @@ constexpr float kLowScale = 2048.0f;
 constexpr int kGroupIn = 512;
 constexpr int kGroupOut = 256;
 constexpr int kConsumers = 256;
-constexpr int kTapPitch = 20;
+constexpr int kTapPitch = 40;
 constexpr int kColumnPitch = 164;
-constexpr int kVectorThreads = 32;
+constexpr int kVectorThreads = 128;
 constexpr int kThreads = 256;
+constexpr int kOutBox = 32;
 constexpr int kScanTilesIn = 512;
 constexpr int kScanTiles = 768;
-constexpr int kCopyThreads = 256;
 constexpr int kCopySide = 64;  // positions and channels
 constexpr int kCopyPitch = 65;
 constexpr int kSplitRows = 32;  // positions from one to the next
@@ -54,14 +54,14 @@ constexpr int kSplitRows = 32;  // positions from one to the next
 // ---- Shared memory and packed weights, in bytes ----
 
 constexpr int kInputBoxBytes = 10240;
-constexpr int kPlaneBoxBytes = 2688;
+constexpr int kPlaneBoxBytes = 5248;
 constexpr int kInputPartBytes = 20480;
 constexpr int kInputBytes = 40960;
 constexpr int kWindowPartBytes = 11264;
 constexpr int kCopiedBytes = 61440;
 constexpr int kStageBytes = 63488;
 constexpr int kScalesOffset = 190464;
-constexpr int kBarrierOffset = 191040;  // mbarriers
+constexpr int kBarrierOffset = 191104;  // mbarriers
 constexpr int kSplitScalesOffset = 16640;
 
 // ---- Device primitives, defined at the end ----
@@ -142,11 +142,11 @@ __device__ __forceinline__ bool is_finite(float value) {
 using Accumulators = float[64];
 
 __device__ __forceinline__ int tap_of_rows(int rows) {
-  return min(rows, 7);
+  return min(rows / 2, 3);
 }
 
-__device__ __forceinline__ int channel_of_rows() {
-  return 0;
+__device__ __forceinline__ int channel_of_rows(int rows) {
+  return rows % 2 * 16;
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
@@ -201,7 +201,7 @@ __device__ __forceinline__ float4 scan_slice_2(const float* __restrict__ from, i
 
 // (slice, channel): the largest finite magnitude in one slice of a channel of x, then of grad_y.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_scan(const float* __restrict__ x,
+    convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_scan(const float* __restrict__ x,
                                                                   const float* __restrict__ grad_y,
                                                                   float* __restrict__ maxima, int batch) {
   const int thread = threadIdx.x;
@@ -243,7 +243,7 @@ __device__ __forceinline__ float scale_of_channel(const float* __restrict__ maxi
 // The scales of the block's channels, and 1 for those beyond the group's last. All threads share them.
 __device__ __forceinline__ void find_scales(float* scales, const float* __restrict__ maxima, int first_in, int ins,
                                             int first_out, int outs, int thread) {
-  for (int i = thread; i < 144; i += kThreads) {
+  for (int i = thread; i < 160; i += kThreads) {
     const int channel = i < 128 ? i : i - 128;
     const bool is_there = channel < (i < 128 ? ins : outs);
     scales[i] = is_there ? scale_of_channel(maxima, channel + (i < 128 ? first_in : 512 + first_out)) : 1;
@@ -282,15 +282,15 @@ struct Target {
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
-  const int tap_group = block % 2;
-  const int in_tile = block / 2 % 4;
-  const int out_tile = block / 8 % 16;
+  const int tap_group = block % 4;
+  const int in_tile = block / 4 % 4;
+  const int out_tile = block / 16 % 8;
   Target target;
   target.slice = 0;
   target.group = 0;
   target.first_in = in_tile * 128;
-  target.first_out = out_tile * 16;
-  target.first_kh = tap_group * 2;
+  target.first_out = out_tile * 32;
+  target.first_kh = tap_group;
   target.first_kw = 0;
   return target;
 }
@@ -301,21 +301,21 @@ __device__ __forceinline__ int place_of_rows(int rows, int lane) {
   const int kw = tap % 4;
   const int plane = kh % 2 * 2 + kw % 2;
   const int pixel = kh / 2 * 5 + kw / 2 + lane % 8 + lane / 16 * 8;
-  const int channel = channel_of_rows() + lane / 8 % 2 * 8;
-  return (plane + channel / 16) * kPlaneBoxBytes + pixel * 32 + channel % 16 * 2;
+  const int channel = channel_of_rows(rows) + lane / 8 % 2 * 8;
+  return (plane + channel / kOutBox) * kPlaneBoxBytes + pixel * 64 + channel % kOutBox * 2;
 }
 
 // Where copies put what has this place without a swizzle: bits 4.. are exclusive-or'ed with bits 7...
 __device__ __forceinline__ int swizzled(int place) {
-  return place ^ ((place >> 3) & 16);
+  return place ^ ((place >> 3) & 48);
 }
 
 // Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               int part, int step, const int& place) {
   // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.
-  const int run = step / 5 * 160;
-  const int in_run = step % 5 * 512 + part * kWindowPartBytes;
+  const int run = step / 5 * 320;
+  const int in_run = step % 5 * 1024 + part * kWindowPartBytes;
   matrix_load_x4_transposed(fragment, shared + swizzled(offset + place + (kInputBytes + run)) + in_run);
 }
 
@@ -413,15 +413,15 @@ __device__ __forceinline__ void promote_low(Accumulators& totals, Accumulators& 
 }
 
 // Stores the elements of adjacent sums, aligned to all of them, in one piece.
-__device__ __forceinline__ void store_vector(float* to, const float (&sums)[4]) {
-  *reinterpret_cast<float4*>(to) = make_float4(sums[0], sums[1], sums[2], sums[3]);
+__device__ __forceinline__ void store_vector(float* to, const float& sums) {
+  *to = sums;
 }
 
 // ---- Epilogue ----
 
 // The place of a vector's elements in a column of shared memory; `row` is that of the first.
-__device__ __forceinline__ int place_in_column(int row, int i) {
-  return (row % 8 + i) * kTapPitch + row / 8;
+__device__ __forceinline__ int place_in_column(int row) {
+  return row % 4 * kTapPitch + row / 4;
 }
 
 // Stores the sums of some columns, which lie in shared memory, in the order of the weights. A thread stores the same
@@ -429,22 +429,17 @@ __device__ __forceinline__ int place_in_column(int row, int i) {
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target,
                                               float* __restrict__ grad_weight, int thread) {
   const int place = thread / kVectorThreads;
-  for (int vector = thread % kVectorThreads; vector < 32; vector += kVectorThreads) {
-    const int row = vector * 4;
-    const int tap = row % 8;
-    const int channel = row / 8;
-    const int kw = target.first_kw + tap % 4;
+  for (int vector = thread % kVectorThreads; vector < 128; vector += kVectorThreads) {
+    const int tap = vector % 4;
+    const int channel = vector / 4;
+    const int kw = target.first_kw + tap;
     const int co = target.first_out + channel;
     #pragma unroll 2
-    for (int column = place; column < 128; column += 8) {
-      const int kh = target.first_kh + tap / 4;
+    for (int column = place; column < 128; column += 2) {
+      const int kh = target.first_kh;
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
-      float sums[4];
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sums[i] = from[place_in_column(row, i)];
-      }
+      float sums = from[place_in_column(vector)];
       const long long weight =
           (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
       store_vector(grad_weight + weight, sums);
@@ -459,7 +454,7 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* colu
   named_barrier_sync(1, kConsumers);  // stages, or the columns before, have been read
   const int rows = warpgroup * 4 + thread / 32 % 4;
   if (rows < 8) {
-    float* to = columns + lane % 4 * 328 + tap_of_rows(rows) * kTapPitch + channel_of_rows() + lane / 4;
+    float* to = columns + lane % 4 * 328 + tap_of_rows(rows) * kTapPitch + channel_of_rows(rows) + lane / 4;
     #pragma unroll
     for (int column = 0; column < 128; column += 8) {
       #pragma unroll
@@ -475,9 +470,10 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* colu
 // ---- Consumers ----
 
 // Undoes the scales of a thread's totals, of its rows' and columns' channels.
-__device__ __forceinline__ void unscale(Accumulators& totals, const float* scales, int thread) {
+__device__ __forceinline__ void unscale(Accumulators& totals, const float* scales, int warpgroup, int thread) {
   const int lane = thread % 32;
-  const float* of_rows = scales + (128 + channel_of_rows() + lane / 4);
+  const int rows = warpgroup * 4 + thread / 32 % 4;
+  const float* of_rows = scales + (128 + channel_of_rows(rows) + lane / 4);
   #pragma unroll
   for (int i = 0; i < 64; ++i) {
     totals[i] = scaled_by(totals[i],
@@ -512,7 +508,7 @@ __device__ __forceinline__ void store_parts(Accumulators& totals, Accumulators& 
                                             float* __restrict__ grad_weight, int warpgroup, int thread) {
   promote_high(totals, high);
   promote_low(totals, low);
-  unscale(totals, scales, thread);
+  unscale(totals, scales, warpgroup, thread);
   store_block(totals, columns, target, grad_weight, warpgroup, thread);
 }
 
@@ -546,18 +542,17 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
                    row, image);
   }
   #pragma unroll
-  for (int box = 0; box < 8; ++box) {
-    const int part = box / 4;
-    const int of_part = box % 4;
+  for (int box = 0; box < 4; ++box) {
+    const int part = box / 2;
+    const int of_part = box % 2;
     tensor_load_4d(stage + (kInputBytes + part * kWindowPartBytes + of_part * kPlaneBoxBytes), grad_y_map, barrier,
-                   source.out + part * 256, column * 2 + source.origin_w + of_part % 2,
-                   row * 2 + source.origin_h + of_part / 2, image);
+                   source.out + part * 256, column * 2 + source.origin_w + of_part, row * 2 + source.origin_h, image);
   }
 }
 
 // Zeros after what copies bring to each of some boxes, which products read. No copy overwrites them.
-__device__ __forceinline__ void zero_tails(unsigned char* boxes, int copied, int bytes) {
-  for (int box = 0; box < 4; ++box) {
+__device__ __forceinline__ void zero_tails(unsigned char* boxes, int count, int copied, int bytes) {
+  for (int box = 0; box < count; ++box) {
     for (int i = copied + static_cast<int>(threadIdx.x) * 16; i < bytes; i += 4096) {
       *reinterpret_cast<uint4*>(boxes + box * bytes + i) = make_uint4(0, 0, 0, 0);
     }
@@ -568,9 +563,9 @@ __device__ __forceinline__ void zero_tails(unsigned char* boxes, int copied, int
 __device__ __forceinline__ void zero_stage_tails(unsigned char* shared) {
   for (int stage = 0; stage < 3; ++stage) {
     unsigned char* input = shared + stage * kStageBytes;
-    zero_tails(input, 10240, kInputBoxBytes);
+    zero_tails(input, 4, 10240, kInputBoxBytes);
     for (int part = 0; part < 2; ++part) {
-      zero_tails(input + kInputBytes + part * kWindowPartBytes, 2560, kPlaneBoxBytes);
+      zero_tails(input + kInputBytes + part * kWindowPartBytes, 2, 5120, kPlaneBoxBytes);
     }
   }
   fence_proxy_async();
@@ -745,8 +740,8 @@ __device__ __forceinline__ void split_tile_2(const float* __restrict__ from, uns
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kCopyThreads)
-    convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_split(const float* __restrict__ x,
+extern "C" __global__ void __launch_bounds__(256)
+    convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_split(const float* __restrict__ x,
                                                                    const float* __restrict__ grad_y,
                                                                    const float* __restrict__ maxima,
                                                                    unsigned char* __restrict__ x_parts,
@@ -763,7 +758,7 @@ extern "C" __global__ void __launch_bounds__(kCopyThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746(__grid_constant__ const TensorMap x_map,
+    convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839(__grid_constant__ const TensorMap x_map,
                                                              __grid_constant__ const TensorMap grad_y_map,
                                                              const float* __restrict__ maxima,
                                                              float* __restrict__ grad_weight) {
@@ -967,7 +962,7 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_rs_mn_b(float (&d)[64], con
 
 #endif
 
-}  // namespace convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source
-using convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source::convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_scan;
-using convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source::convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_split;
-using convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746_source::convtgen_grad_weight_pixels_grad_weight_fc5cdb797c863746;
+}  // namespace convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_source
+using convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_source::convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_scan;
+using convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_source::convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_split;
+using convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_source::convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839;

@@ -16,17 +16,17 @@
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map x_map of x: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (32, 32, 10, 1), element strides (1, 1, 1, 1), swizzle 128, fill zero
 //   tensor map grad_y_map of grad_y: tf32, sizes (1024, 32, 512, 8), byte pitches (2097152, 4096, 67108864), box (44, 32, 8, 1), element strides (1, 1, 1, 1), swizzle 0, fill zero
-//   kernel convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d
+//   kernel convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee
 //     arguments TensorMap x_map, TensorMap grad_y_map, float* partial, int batch
 //     grid 132; block 288; shared 173088
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 173088)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 173088)
-//   kernel convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add
+//   kernel convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_add
 //     arguments const float* partial, float* grad_weight
 //     grid 84; block 256; shared 0
 
-namespace convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source {
+namespace convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_source {
 
 // ---- Constants ----
 
@@ -336,7 +336,7 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
 
 // Adds the slices in order: one thread for each weight, then one for each channel of the bias.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add(const float* __restrict__ partial,
+    convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_add(const float* __restrict__ partial,
                                                                float* __restrict__ grad_weight) {
   const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (i < 21504) {
@@ -350,7 +350,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d(__grid_constant__ const TensorMap x_map,
+    convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee(__grid_constant__ const TensorMap x_map,
                                                            __grid_constant__ const TensorMap grad_y_map,
                                                            float* __restrict__ partial, int batch) {
   const long long tiles = static_cast<long long>(batch) * 2048;
@@ -536,6 +536,6 @@ __device__ __forceinline__ void wgmma_m64n96k8_tf32_rs(float (&d)[48], const uns
 
 #endif
 
-}  // namespace convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source
-using convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source::convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_add;
-using convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d_source::convtgen_grad_weight_rows_grad_weight_667668cc7bbd628d;
+}  // namespace convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_source
+using convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_source::convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_add;
+using convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_source::convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee;

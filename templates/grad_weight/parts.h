@@ -1,0 +1,17 @@
+// A value's two parts of tf32, whose products make those of fp32, for gradients of weights.
+//
+// The high part is the value with the 13 low bits cut off, the low part is what is left of it, whose 11 high bits
+// products read. An infinity has infinite parts. A low part of zero would make NaN of an infinity, so it has 2^-32 of
+// the value besides; that is below what accumulators keep of the high parts' product, and zero below 2^-104.
+#pragma once
+
+#include "device/template.h"
+
+__device__ __forceinline__ unsigned int high_part(unsigned int word) {
+  return word & 0xffffe000u;
+}
+__device__ __forceinline__ unsigned int low_part(unsigned int word) {
+  const float value = __uint_as_float(word);
+  const float rest = fmaf(value, 2.3283064365386963e-10f, value - __uint_as_float(high_part(word)));
+  return (word & 0x7fffffffu) == 0x7f800000u ? word : __float_as_uint(rest);
+}
