@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "742cb8ce8423538493dd26bfaae3b7c4490780f136dbebf059bfd270293ceb37")
+  (digest "51572c5a0cbf25b4bacdaa0924da5a78ae20454677e1f8246a8725115f82866f")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -650,7 +650,7 @@
             (declare @8 (const "unsigned int") next (call shared_word (+ from (* 2 P::stride_w))))
             (return @9 (call make_uint2 (call low_halves first next) (call high_halves first next))))))))
   (function @72 device int bytes_of_rows
-    (comment "Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one. {with first: `first` is the column of the first thread's.}")
+    (comment "Bytes more to a thread's position of a step where it is in a later row of a flat image than where the step begins. {with first: `first` is the column of the first thread's.}")
     (attributes "__forceinline__")
     (argument (const int) first)
     (if_constexpr @1 (! kFlat)
