@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "e657c10aee9d7ce7573aecaa7b0077f86979dd79af64240bcaada205a1c82df1")
+  (digest "987cb9416c275c0966613220a08102d8699ce536eb33e9f18e347ad109b75d43")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -651,7 +651,7 @@
             (declare @8 (const "unsigned int") next (call shared_word (+ from (* 2 P::stride_w))))
             (return @9 (call make_uint2 (call low_halves first next) (call high_halves first next))))))))
   (function @72 device int bytes_of_rows
-    (comment "Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one. {with first: `first` is the column of the first thread's.}")
+    (comment "Bytes more to a thread's position of a step where it is in a later row of a flat image than where the step begins. {with first: `first` is the column of the first thread's.}")
     (attributes "__forceinline__")
     (argument (const int) first)
     (if_constexpr @1 (! kFlat)

@@ -67,7 +67,7 @@ __device__ __forceinline__ uint2 pair_words(const unsigned char* from) {
   }
 }
 
-// Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one.
+// Bytes more to a thread's position of a step where it is in a later row of a flat image than where the step begins.
 // {with first: `first` is the column of the first thread's.}
 __device__ __forceinline__ int bytes_of_rows(const int first) {
   if constexpr (!kFlat) {

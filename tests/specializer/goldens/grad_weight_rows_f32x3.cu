@@ -222,14 +222,12 @@ __device__ __forceinline__ uint2 pair_words(const unsigned char* from) {
   return *reinterpret_cast<const uint2*>(from);
 }
 
-// Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one.
-// `first` is the column of the first thread's.
+// Bytes more to a thread's position of a step where it is in a later row of a flat image than where the step begins.
 __device__ __forceinline__ int bytes_of_rows() {
   return 0;
 }
 
-// Bytes more to a thread's position of a step where it is in a later row of a flat image than the step's first one.
-// `first` is the column of the first thread's.
+// Bytes more to a thread's position of a step where it is in a later row of a flat image than where the step begins.
 __device__ __forceinline__ int bytes_of_rows_2() {
   return 0;
 }
