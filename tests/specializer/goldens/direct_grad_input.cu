@@ -1,5 +1,5 @@
 // conv_transpose2d 128 -> 64; kernel 4x4; stride 2x2; padding 1x1; input 128x16x16; dtype f32; compute f32; layout nchw; directions grad_input
-// grad_input for sm_80. Template direct_grad_input: a block makes 16x16 inputs of 32 channels; 16 taps; 27.1 KiB shared.
+// grad_input for sm_80. Template direct_grad_input: a block makes 16x16 inputs of 32 channels; 16 taps; 54.2 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 16, in_width 16; out_height 32, out_width 32
 //   compile: nvcc -gencode arch=compute_80,code=sm_80
@@ -9,11 +9,14 @@
 //     shape (N 128, Cout 64, H 32, W 32), contiguous
 //   tensor weight: 131072 elements, read, 4-byte aligned
 //     shape (Cin 128, Cout 64, KH 4, KW 4), contiguous
-//   kernel convtgen_direct_grad_input_grad_input_56efc374cc7aab63
+//   kernel convtgen_direct_grad_input_grad_input_fb60c78bd5d1cc22
 //     arguments const float* grad_y, const float* weight, float* grad_x
-//     grid 512; block 256; shared 27776
+//     grid 512; block 256; shared 55552
+//     shared memory above 48 KiB: before the first launch on a device, either of
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 55552)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 55552)
 
-namespace convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source {
+namespace convtgen_direct_grad_input_grad_input_fb60c78bd5d1cc22_source {
 
 // ---- Constants ----
 
@@ -22,21 +25,34 @@ constexpr int kGroupOut = 64;
 constexpr int kTileChannels = 32;
 constexpr int kStagedRows = 34;
 constexpr int kStagedColumns = 34;
-constexpr int kPlacesOfTurn = 768;
+constexpr int kPlacesOfTurn = 2048;
 constexpr int kRowPlaces = 4624;
-constexpr int kRowPlacesInTurns = 4608;
+constexpr int kRowPlacesInTurns = 4096;
 constexpr int kWeightPlaces = 2048;
-constexpr int kWeightPlacesInTurns = 1536;
+constexpr int kWeightPlacesInTurns = 2048;
 
 // ---- Device primitives, defined at the end ----
 
 #ifndef CONVTGEN_HOST_DEVICE
 
 __device__ __forceinline__ void* shared_memory();
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes);
+__device__ __forceinline__ void async_copy_wait_all();
 
 #endif
 
 // ---- Staging ----
+
+// Copies an element to shared memory asynchronously, or zero; `from` may be read in both cases.
+__device__ __forceinline__ void copy_element(float* to, const float* from, bool is_inside) {
+  async_copy_4(to, from, is_inside ? 4 : 0);
+}
+
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later. `legal` is any address of the elements that may be read.
+__device__ __forceinline__ void stage_element(float* to, const float* from, bool is_inside, const float* legal) {
+  copy_element(to, is_inside ? from : legal, is_inside);
+}
 
 struct Stage {
   float rows[4][34][36];
@@ -52,11 +68,9 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const float* __
   const int co = first_channel + channel;
   const int oy = row - 1;
   const int ox = column - 1;
-  float value = 0;
-  if (oy >= 0 && oy < 32 && ox >= 0 && ox < 32) {
-    value = grad_y[(co * 32 + oy) * 32 + ox];
-  }
-  stage.rows[channel][row][column] = value;
+  const bool is_inside = oy >= 0 && oy < 32 && ox >= 0 && ox < 32;  // else zero
+  const float* from = grad_y + ((co * 32 + oy) * 32 + ox);
+  stage_element(&stage.rows[channel][row][column], from, is_inside, grad_y);
 }
 
 // One place of stage_weights().
@@ -67,8 +81,7 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const float* _
   const int channel = i / 64;
   const int co = first_channel + k_channel;
   const int ci = first_in + channel;
-  const float value = weight[(ci * kGroupOut + co) * 16 + tap];
-  stage.weights[k_channel][tap][channel] = value;
+  stage_element(&stage.weights[k_channel][tap][channel], weight + ((ci * kGroupOut + co) * 16 + tap), true, weight);
 }
 
 // Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
@@ -102,6 +115,13 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const float* __restr
   for (int i = kWeightPlacesInTurns + threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight, first_channel, first_of_tile);
   }
+}
+
+// Copies a k-block of output channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const float* __restrict__ grad_y,
+                                              const float* __restrict__ weight, int first_channel, int first_in) {
+  stage_rows(stage, grad_y, first_channel);
+  stage_weights(stage, weight, first_channel, first_in);
 }
 
 // ---- Products ----
@@ -145,7 +165,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_grad_input_grad_input_56efc374cc7aab63(const float* __restrict__ grad_y,
+    convtgen_direct_grad_input_grad_input_fb60c78bd5d1cc22(const float* __restrict__ grad_y,
                                                            const float* __restrict__ weight,
                                                            float* __restrict__ grad_x) {
   // The block's place: channels vary fastest, so that blocks which read the same part of grad_y run together.
@@ -167,12 +187,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   float* x_image = grad_x + static_cast<long long>(image) * 32768;
 
   Accumulators acc = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  stage_k_block(stages[0], y_group, weight, 0, first_in);
   for (int first_out = 0; first_out < kGroupOut; first_out += 4) {
-    __syncthreads();  // all threads have read the k-block before
-    stage_rows(stage, y_group, first_out);
-    stage_weights(stage, weight, first_out, first_in);
-    __syncthreads();  // the k-block is staged
+    Stage& stage = stages[first_out / 4 % 2];
+    async_copy_wait_all();
+    __syncthreads();  // the k-block is staged, and all threads have read the one before
+    if (first_out + 4 < kGroupOut) {
+      stage_k_block(stages[(first_out / 4 + 1) % 2], y_group, weight, first_out + 4, first_in);
+    }
     #pragma unroll 1
     for (int c = 0; c < 4; ++c) {
       multiply_add(acc, &stage.rows[c][row * 2][column * 2], &stage.weights[c][0][channel]);           // tap (0, 0)
@@ -207,7 +230,23 @@ __device__ __forceinline__ void* shared_memory() {
   return dynamic_shared_memory;
 }
 
+// Where a pointer into the block's own shared memory points, as the chip counts it: bytes from the start of the window.
+__device__ __forceinline__ unsigned int shared_address(const void* to) {
+  return __cvta_generic_to_shared(to);
+}
+
+// Copies `bytes` (0 to 4) from global to shared memory and writes zeros for the rest of 4.
+__device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigned int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// Waits for all copies of this thread, in groups or not.
+__device__ __forceinline__ void async_copy_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 #endif
 
-}  // namespace convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source
-using convtgen_direct_grad_input_grad_input_56efc374cc7aab63_source::convtgen_direct_grad_input_grad_input_56efc374cc7aab63;
+}  // namespace convtgen_direct_grad_input_grad_input_fb60c78bd5d1cc22_source
+using convtgen_direct_grad_input_grad_input_fb60c78bd5d1cc22_source::convtgen_direct_grad_input_grad_input_fb60c78bd5d1cc22;

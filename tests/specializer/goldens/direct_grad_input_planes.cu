@@ -9,13 +9,13 @@
 //     shape (N batch, D out_depth, H out_height, W out_width, Cout 8), contiguous
 //   tensor weight: 1536 elements, read, 2-byte aligned
 //     shape (Cin 16, Cout 8, KD 3, KH 2, KW 2), contiguous
-//   kernel convtgen_direct_grad_input_grad_input_1108233b7765ba0e
+//   kernel convtgen_direct_grad_input_grad_input_c3e7b961b9f9ed16
 //     arguments const unsigned short* grad_y, const unsigned short* weight, unsigned short* grad_x, int in_depth,
 //       int in_height, int in_width
 //     grid ceil(in_height / 16) * ceil(in_width / 64) * in_depth * batch; block 256; shared 16640
 //     at most in_height 1073741806, in_width 1073741758, in_depth 1073741822
 
-namespace convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source {
+namespace convtgen_direct_grad_input_grad_input_c3e7b961b9f9ed16_source {
 
 // ---- Constants ----
 
@@ -39,6 +39,12 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value);
 
 // ---- Staging ----
 
+// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
+// later.
+__device__ __forceinline__ void stage_element(float* to, const unsigned short* from, bool is_inside) {
+  *to = is_inside ? bfloat16_to_float(*from) : 0.0f;
+}
+
 struct Stage {
   float rows[1][32][128];
   float weights[1][4][16];
@@ -52,11 +58,9 @@ __device__ __forceinline__ void stage_pixel(Stage& stage, int i, const unsigned 
   const int column = i % kStagedColumns;
   const int oy = first_row + row;
   const int ox = first_column + column;
-  float value = 0;
-  if (oy < out_h && ox < out_w) {
-    value = bfloat16_to_float(grad_y[(static_cast<long long>(oy) * out_w + ox) * 8 + first_channel]);
-  }
-  stage.rows[0][row][column] = value;
+  const bool is_inside = oy < out_h && ox < out_w;  // else zero
+  const unsigned short* from = grad_y + ((static_cast<long long>(oy) * out_w + ox) * 8 + first_channel);
+  stage_element(&stage.rows[0][row][column], from, is_inside);
 }
 
 // One place of stage_weights().
@@ -64,9 +68,8 @@ __device__ __forceinline__ void stage_weight(Stage& stage, int i, const unsigned
                                              int first_channel, int kd) {
   const int tap = i % 4;
   const int channel = i / 4;
-  const float value =
-      bfloat16_to_float(weight[((static_cast<long long>(channel) * 8 + first_channel) * 3 + kd) * 4 + tap]);
-  stage.weights[0][tap][channel] = value;
+  stage_element(&stage.weights[0][tap][channel],
+                weight + (((static_cast<long long>(channel) * 8 + first_channel) * 3 + kd) * 4 + tap), true);
 }
 
 // Copies a k-block of channels to shared memory, with all that the tile's taps read. `image` is the first channel of
@@ -94,6 +97,14 @@ __device__ __forceinline__ void stage_weights(Stage& stage, const unsigned short
   for (int i = threadIdx.x; i < kWeightPlaces; i += kThreads) {
     stage_weight(stage, i, weight, first_channel, kd);
   }
+}
+
+// Copies a k-block of output channels with its weights to a buffer. The arguments are those of the functions above.
+__device__ __forceinline__ void stage_k_block(Stage& stage, const unsigned short* __restrict__ grad_y,
+                                              const unsigned short* __restrict__ weight, int first_channel, int kd,
+                                              int first_row, int first_column, int out_h, int out_w) {
+  stage_rows(stage, grad_y, first_channel, first_row, first_column, out_h, out_w);
+  stage_weights(stage, weight, first_channel, kd);
 }
 
 // ---- Products ----
@@ -140,7 +151,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_grad_input_grad_input_1108233b7765ba0e(const unsigned short* __restrict__ grad_y,
+    convtgen_direct_grad_input_grad_input_c3e7b961b9f9ed16(const unsigned short* __restrict__ grad_y,
                                                            const unsigned short* __restrict__ weight,
                                                            unsigned short* __restrict__ grad_x, int depth, int height,
                                                            int width) {
@@ -174,15 +185,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       grad_x + static_cast<long long>(image) * 16 * in_pixels + static_cast<long long>(iz) * height * width * 16;
 
   Accumulators acc = {};
-  Stage& stage = *static_cast<Stage*>(shared_memory());
+  Stage* stages = static_cast<Stage*>(shared_memory());
+  const int first_row = tile_y * 32;
+  const int first_column = tile_x * 128;
   for (int kd = 0; kd < 3; ++kd) {
     const int oz = iz * 2 + (kd - 1);
     if (oz >= 0 && oz < out_d) {
       const unsigned short* y_plane = y_group + static_cast<long long>(oz) * out_h * out_w * 8;
       for (int first_out = 0; first_out < 8; ++first_out) {
+        Stage& stage = stages[0];
         __syncthreads();  // all threads have read the k-block before
-        stage_rows(stage, y_plane, first_out, tile_y * 32, tile_x * 128, out_h, out_w);
-        stage_weights(stage, weight, first_out, kd);
+        stage_k_block(stage, y_plane, weight, first_out, kd, first_row, first_column, out_h, out_w);
         __syncthreads();  // the k-block is staged
         multiply_add(acc, &stage.rows[0][row * 2][column * 2], &stage.weights[0][0][channel]);          // tap (0, 0)
         multiply_add(acc, &stage.rows[0][row * 2][column * 2 + 1], &stage.weights[0][1][channel]);      // tap (0, 1)
@@ -220,5 +233,5 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 
 #endif
 
-}  // namespace convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source
-using convtgen_direct_grad_input_grad_input_1108233b7765ba0e_source::convtgen_direct_grad_input_grad_input_1108233b7765ba0e;
+}  // namespace convtgen_direct_grad_input_grad_input_c3e7b961b9f9ed16_source
+using convtgen_direct_grad_input_grad_input_c3e7b961b9f9ed16_source::convtgen_direct_grad_input_grad_input_c3e7b961b9f9ed16;

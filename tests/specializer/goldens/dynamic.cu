@@ -9,12 +9,12 @@
 //     shape (N batch, Cin 32, H in_height, W in_width), contiguous
 //   tensor weight: 21504 elements, read, 4-byte aligned
 //     shape (Cin 32, Cout 32, KH 3, KW 7), contiguous
-//   kernel convtgen_direct_forward_ae26b2a86a5158ec
+//   kernel convtgen_direct_forward_7a294a85cd8a767a
 //     arguments const float* x, const float* weight, float* y, int in_height, int in_width
 //     grid ceil(out_height / 8) * ceil(out_width / 64) * batch; block 256; shared 44544
 //     at most out_height 2147483639, in_height 2147483640, out_width 2147483583, in_width 2147483584
 
-namespace convtgen_direct_forward_ae26b2a86a5158ec_source {
+namespace convtgen_direct_forward_7a294a85cd8a767a_source {
 
 // ---- Constants ----
 
@@ -131,7 +131,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
     for (int row = 0; row < 2; ++row) {
       #pragma unroll
       for (int column = 0; column < 4; ++column) {
-        acc[channel][row][column] = fma(x[row * kPitch + column], weights[channel], acc[channel][row][column]);
+        const float value = x[row * kPitch + column];
+        acc[channel][row][column] = fma(value, weights[channel], acc[channel][row][column]);
       }
     }
   }
@@ -163,7 +164,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, float* __restrict
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_ae26b2a86a5158ec(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_7a294a85cd8a767a(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y, int height, int width) {
   const int tiles_y = (height + 7) / 8;
   const int tiles_x = (width + 63) / 64;
@@ -265,5 +266,5 @@ __device__ __forceinline__ void async_copy_wait_all() {
 
 #endif
 
-}  // namespace convtgen_direct_forward_ae26b2a86a5158ec_source
-using convtgen_direct_forward_ae26b2a86a5158ec_source::convtgen_direct_forward_ae26b2a86a5158ec;
+}  // namespace convtgen_direct_forward_7a294a85cd8a767a_source
+using convtgen_direct_forward_7a294a85cd8a767a_source::convtgen_direct_forward_7a294a85cd8a767a;

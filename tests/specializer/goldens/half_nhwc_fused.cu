@@ -11,11 +11,11 @@
 //     shape (Cin 32, Cout 30, KH 4, KW 4), contiguous
 //   tensor bias: 30 elements, read, 2-byte aligned
 //     shape (Cout 30), contiguous
-//   kernel convtgen_direct_forward_466f2c8264db5507
+//   kernel convtgen_direct_forward_4a440ee50e242668
 //     arguments const unsigned short* x, const unsigned short* weight, const unsigned short* bias, unsigned short* y
 //     grid 2 * batch; block 256; shared 22784
 
-namespace convtgen_direct_forward_466f2c8264db5507_source {
+namespace convtgen_direct_forward_4a440ee50e242668_source {
 
 // ---- Constants ----
 
@@ -139,7 +139,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
   for (int channel = 0; channel < 8; ++channel) {
     #pragma unroll
     for (int column = 0; column < 2; ++column) {
-      acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
+      const float value = x[column];
+      acc[channel][0][column] = fma(value, weights[channel], acc[channel][0][column]);
     }
   }
 }
@@ -183,7 +184,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_466f2c8264db5507(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_4a440ee50e242668(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight,
                                              const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
@@ -270,5 +271,5 @@ __device__ __forceinline__ unsigned short float_to_half(float value) {
 
 #endif
 
-}  // namespace convtgen_direct_forward_466f2c8264db5507_source
-using convtgen_direct_forward_466f2c8264db5507_source::convtgen_direct_forward_466f2c8264db5507;
+}  // namespace convtgen_direct_forward_4a440ee50e242668_source
+using convtgen_direct_forward_4a440ee50e242668_source::convtgen_direct_forward_4a440ee50e242668;

@@ -9,12 +9,12 @@
 //     shape (N batch, Cin 5, W in_width), contiguous
 //   tensor weight: 315 elements, read, 2-byte aligned
 //     shape (Cin 5, Cout 7, KW 9), contiguous
-//   kernel convtgen_direct_forward_3869c67b3fb709e9
+//   kernel convtgen_direct_forward_7cc11b84abcc8a17
 //     arguments const unsigned short* x, const unsigned short* weight, unsigned short* y, int in_width
 //     grid ceil(out_width / 1536) * batch; block 256; shared 12000
 //     at most out_width 2147482111, in_width 715827371
 
-namespace convtgen_direct_forward_3869c67b3fb709e9_source {
+namespace convtgen_direct_forward_7cc11b84abcc8a17_source {
 
 // ---- Constants ----
 
@@ -119,7 +119,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
   for (int channel = 0; channel < 7; ++channel) {
     #pragma unroll
     for (int column = 0; column < 2; ++column) {
-      acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
+      const float value = x[column];
+      acc[channel][0][column] = fma(value, weights[channel], acc[channel][0][column]);
     }
   }
 }
@@ -155,7 +156,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, unsigned short* _
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_3869c67b3fb709e9(const unsigned short* __restrict__ x,
+    convtgen_direct_forward_7cc11b84abcc8a17(const unsigned short* __restrict__ x,
                                              const unsigned short* __restrict__ weight, unsigned short* __restrict__ y,
                                              int width) {
   const int out_w = (width - 1) * 3 + 9;
@@ -231,5 +232,5 @@ __device__ __forceinline__ unsigned short float_to_bfloat16(float value) {
 
 #endif
 
-}  // namespace convtgen_direct_forward_3869c67b3fb709e9_source
-using convtgen_direct_forward_3869c67b3fb709e9_source::convtgen_direct_forward_3869c67b3fb709e9;
+}  // namespace convtgen_direct_forward_7cc11b84abcc8a17_source
+using convtgen_direct_forward_7cc11b84abcc8a17_source::convtgen_direct_forward_7cc11b84abcc8a17;

@@ -11,14 +11,14 @@
 //     shape (Cin 32, Cout 16, KD 3, KH 3, KW 3), contiguous
 //   tensor bias: 16 elements, read, 4-byte aligned
 //     shape (Cout 16), contiguous
-//   kernel convtgen_direct_forward_7f8426b4c9139c0b
+//   kernel convtgen_direct_forward_a276ddbf7d4f95d9
 //     arguments const float* x, const float* weight, const float* bias, float* y
 //     grid 16 * batch; block 256; shared 61952
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 61952)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 61952)
 
-namespace convtgen_direct_forward_7f8426b4c9139c0b_source {
+namespace convtgen_direct_forward_a276ddbf7d4f95d9_source {
 
 // ---- Constants ----
 
@@ -129,7 +129,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
     for (int row = 0; row < 2; ++row) {
       #pragma unroll
       for (int column = 0; column < 2; ++column) {
-        acc[channel][row][column] = fma(x[row * kPitch + column], weights[channel], acc[channel][row][column]);
+        const float value = x[row * kPitch + column];
+        acc[channel][row][column] = fma(value, weights[channel], acc[channel][row][column]);
       }
     }
   }
@@ -193,7 +194,7 @@ __device__ __forceinline__ void store_runs(const Accumulators (&acc)[2], float* 
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_7f8426b4c9139c0b(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_a276ddbf7d4f95d9(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
@@ -307,5 +308,5 @@ __device__ __forceinline__ void async_copy_wait_all() {
 
 #endif
 
-}  // namespace convtgen_direct_forward_7f8426b4c9139c0b_source
-using convtgen_direct_forward_7f8426b4c9139c0b_source::convtgen_direct_forward_7f8426b4c9139c0b;
+}  // namespace convtgen_direct_forward_a276ddbf7d4f95d9_source
+using convtgen_direct_forward_a276ddbf7d4f95d9_source::convtgen_direct_forward_a276ddbf7d4f95d9;

@@ -9,11 +9,11 @@
 //     shape (N 8, Cin 32, H 512, W 1024), contiguous
 //   tensor weight: 21504 elements, read, 4-byte aligned
 //     shape (Cin 32, Cout 32, KH 3, KW 7), contiguous
-//   kernel convtgen_direct_forward_39807b850100becc
+//   kernel convtgen_direct_forward_c7d28c26f6447171
 //     arguments const float* x, const float* weight, float* y
 //     grid 8192; block 256; shared 44544
 
-namespace convtgen_direct_forward_39807b850100becc_source {
+namespace convtgen_direct_forward_c7d28c26f6447171_source {
 
 // ---- Constants ----
 
@@ -129,7 +129,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
     for (int row = 0; row < 2; ++row) {
       #pragma unroll
       for (int column = 0; column < 4; ++column) {
-        acc[channel][row][column] = fma(x[row * kPitch + column], weights[channel], acc[channel][row][column]);
+        const float value = x[row * kPitch + column];
+        acc[channel][row][column] = fma(value, weights[channel], acc[channel][row][column]);
       }
     }
   }
@@ -184,7 +185,7 @@ __device__ __forceinline__ void store_runs(const Accumulators& acc, float* __res
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_39807b850100becc(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_c7d28c26f6447171(const float* __restrict__ x, const float* __restrict__ weight,
                                              float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
@@ -291,5 +292,5 @@ __device__ __forceinline__ void async_copy_wait_all() {
 
 #endif
 
-}  // namespace convtgen_direct_forward_39807b850100becc_source
-using convtgen_direct_forward_39807b850100becc_source::convtgen_direct_forward_39807b850100becc;
+}  // namespace convtgen_direct_forward_c7d28c26f6447171_source
+using convtgen_direct_forward_c7d28c26f6447171_source::convtgen_direct_forward_c7d28c26f6447171;

@@ -11,11 +11,11 @@
 //     shape (Cin 32, Cout / groups 12, KH 3, KW 7), contiguous
 //   tensor bias: 48 elements, read, 4-byte aligned
 //     shape (Cout 48), contiguous
-//   kernel convtgen_direct_forward_8ed5c90ca6234371
+//   kernel convtgen_direct_forward_ac1453e48e64c688
 //     arguments const float* x, const float* weight, const float* bias, float* y
 //     grid 320; block 192; shared 13824
 
-namespace convtgen_direct_forward_8ed5c90ca6234371_source {
+namespace convtgen_direct_forward_ac1453e48e64c688_source {
 
 // ---- Constants ----
 
@@ -131,7 +131,8 @@ __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, 
   for (int channel = 0; channel < 4; ++channel) {
     #pragma unroll
     for (int column = 0; column < 2; ++column) {
-      acc[channel][0][column] = fma(x[column], weights[channel], acc[channel][0][column]);
+      const float value = x[column];
+      acc[channel][0][column] = fma(value, weights[channel], acc[channel][0][column]);
     }
   }
 }
@@ -192,7 +193,7 @@ __device__ __forceinline__ void store_runs(const Accumulators (&acc)[3], float* 
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_direct_forward_8ed5c90ca6234371(const float* __restrict__ x, const float* __restrict__ weight,
+    convtgen_direct_forward_ac1453e48e64c688(const float* __restrict__ x, const float* __restrict__ weight,
                                              const float* __restrict__ bias, float* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
@@ -289,5 +290,5 @@ __device__ __forceinline__ void store_global_8(void* to, uint2 value) {
 
 #endif
 
-}  // namespace convtgen_direct_forward_8ed5c90ca6234371_source
-using convtgen_direct_forward_8ed5c90ca6234371_source::convtgen_direct_forward_8ed5c90ca6234371;
+}  // namespace convtgen_direct_forward_ac1453e48e64c688_source
+using convtgen_direct_forward_ac1453e48e64c688_source::convtgen_direct_forward_ac1453e48e64c688;

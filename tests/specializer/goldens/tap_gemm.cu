@@ -15,11 +15,11 @@
 //     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map grad_y_map of grad_y: f16, sizes (64, 32, 32, 132), byte pitches (128, 4096, 131072), box (64, 15, 15, 4), element strides (1, 2, 2, 1), swizzle 128, fill zero
-//   kernel convtgen_tap_gemm_grad_input_f0bc04c08c37a627_pack
+//   kernel convtgen_tap_gemm_grad_input_572e320265ebdbdd_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_tap_gemm_grad_input_f0bc04c08c37a627
+//   kernel convtgen_tap_gemm_grad_input_572e320265ebdbdd
 //     arguments TensorMap grad_y_map, const unsigned char* packed, unsigned short* grad_x, int batch
 //     grid 132; block 288; cluster 2 by the source; shared 197696
 //     shared memory above 48 KiB: before the first launch on a device, either of
@@ -28,7 +28,7 @@
 //     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
 //       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
-namespace convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source {
+namespace convtgen_tap_gemm_grad_input_572e320265ebdbdd_source {
 
 // ---- Constants ----
 
@@ -36,6 +36,7 @@ constexpr int kGroupRows = 128;  // of a tile of each warpgroup
 constexpr int kThreads = 288;
 constexpr int kImagePositions = 64;
 constexpr int kBoxPositions = 256;
+constexpr int kStoredChannels = 128;
 constexpr int kSwizzle = 128;
 
 // ---- Shared memory and packed weights, in bytes ----
@@ -60,7 +61,7 @@ __device__ __forceinline__ void store_global_16(void* to, uint4 value);
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count);
 __device__ __forceinline__ void fence_mbarrier_init();
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes);
-__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank);
+__device__ __forceinline__ void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank);
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity);
 __device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity);
 __device__ __forceinline__ void cluster_arrive();
@@ -120,7 +121,7 @@ __device__ __forceinline__ void pack(const unsigned short* __restrict__ weight, 
 
 // Packs the weights by N tile, tap and k-block: rows of output channels, one for each input channel of the tile.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_tap_gemm_grad_input_f0bc04c08c37a627_pack(const unsigned short* __restrict__ weight,
+    convtgen_tap_gemm_grad_input_572e320265ebdbdd_pack(const unsigned short* __restrict__ weight,
                                                        unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -162,7 +163,7 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
 // Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
   if (lane < 2) {
-    mbarrier_arrive_remote(empty, lane);
+    mbarrier_release_remote(empty, lane);
   }
 }
 
@@ -246,7 +247,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
     if (image < batch && row < 16 && column < 16) {
       unsigned short* to = grad_x + ((static_cast<long long>(image) * 16 + row) * 16 + column) * 128 + channel;
       #pragma unroll
-      for (int i = 0; i < 128; i += 32) {
+      for (int i = 0; i < kStoredChannels; i += 32) {
         float values[8];
         #pragma unroll
         for (int v = 0; v < 8; ++v) {
@@ -263,7 +264,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1, 1)
-    convtgen_tap_gemm_grad_input_f0bc04c08c37a627(__grid_constant__ const TensorMap grad_y_map,
+    convtgen_tap_gemm_grad_input_572e320265ebdbdd(__grid_constant__ const TensorMap grad_y_map,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
   const Boxes boxes = {2, 2};
@@ -365,11 +366,12 @@ __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, u
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
 }
 
-// Arrives at the barrier at the same place in the shared memory of block `rank` of the cluster, which may be this one.
-__device__ __forceinline__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned int rank) {
+// The same to say that this thread is done reading: it makes nothing visible to other blocks, so it needs no fence of
+// the whole chip, which costs about a microsecond.
+__device__ __forceinline__ void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank) {
   asm volatile(
-      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; "
-      "}" ::"r"(shared_address(barrier)),
+      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cta.shared::cluster.b64 _, [a]; }" ::
+          "r"(shared_address(barrier)),
       "r"(rank)
       : "memory");
 }
@@ -511,6 +513,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 
 #endif
 
-}  // namespace convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source
-using convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source::convtgen_tap_gemm_grad_input_f0bc04c08c37a627_pack;
-using convtgen_tap_gemm_grad_input_f0bc04c08c37a627_source::convtgen_tap_gemm_grad_input_f0bc04c08c37a627;
+}  // namespace convtgen_tap_gemm_grad_input_572e320265ebdbdd_source
+using convtgen_tap_gemm_grad_input_572e320265ebdbdd_source::convtgen_tap_gemm_grad_input_572e320265ebdbdd_pack;
+using convtgen_tap_gemm_grad_input_572e320265ebdbdd_source::convtgen_tap_gemm_grad_input_572e320265ebdbdd;

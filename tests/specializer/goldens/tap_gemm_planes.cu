@@ -15,11 +15,11 @@
 //     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map grad_y_map of grad_y: f16, sizes (32, 48, 32, 24, batch), byte pitches (64, 3072, 98304, 2359296), box (32, 15, 15, 9, 1), element strides (1, 2, 2, 2, 1), swizzle 64, fill zero
-//   kernel convtgen_tap_gemm_grad_input_d9729a4c25c96db5_pack
+//   kernel convtgen_tap_gemm_grad_input_84890337b6df1888_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 27; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_tap_gemm_grad_input_d9729a4c25c96db5
+//   kernel convtgen_tap_gemm_grad_input_84890337b6df1888
 //     arguments TensorMap grad_y_map, const unsigned char* packed, unsigned short* grad_x, int batch
 //     grid min(132, 18 * batch); block 288; shared 230528
 //     shared memory above 48 KiB: before the first launch on a device, either of
@@ -28,7 +28,7 @@
 //     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
 //       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
-namespace convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source {
+namespace convtgen_tap_gemm_grad_input_84890337b6df1888_source {
 
 // ---- Constants ----
 
@@ -39,6 +39,7 @@ constexpr int kImagePositions = 64;
 constexpr int kBoxPositions = 256;
 constexpr int kBoxRows = 320;
 constexpr int kFirstTaps = 18;
+constexpr int kStoredChannels = 64;
 constexpr int kSwizzle = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
@@ -118,7 +119,7 @@ __device__ __forceinline__ void pack(const unsigned short* __restrict__ weight, 
 
 // Packs the weights by N tile, tap and k-block: rows of output channels, one for each input channel of the tile.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_tap_gemm_grad_input_d9729a4c25c96db5_pack(const unsigned short* __restrict__ weight,
+    convtgen_tap_gemm_grad_input_84890337b6df1888_pack(const unsigned short* __restrict__ weight,
                                                        unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -311,7 +312,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
       unsigned short* to =
           grad_x + (((static_cast<long long>(image) * 12 + plane) * 16 + row) * 24 + column) * 64 + channel;
       #pragma unroll
-      for (int i = 0; i < 64; i += 32) {
+      for (int i = 0; i < kStoredChannels; i += 32) {
         float values[8];
         #pragma unroll
         for (int v = 0; v < 8; ++v) {
@@ -328,7 +329,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_tap_gemm_grad_input_d9729a4c25c96db5(__grid_constant__ const TensorMap grad_y_map,
+    convtgen_tap_gemm_grad_input_84890337b6df1888(__grid_constant__ const TensorMap grad_y_map,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
   const Boxes boxes = {2, 3};
@@ -529,6 +530,6 @@ __device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned 
 
 #endif
 
-}  // namespace convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source
-using convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source::convtgen_tap_gemm_grad_input_d9729a4c25c96db5_pack;
-using convtgen_tap_gemm_grad_input_d9729a4c25c96db5_source::convtgen_tap_gemm_grad_input_d9729a4c25c96db5;
+}  // namespace convtgen_tap_gemm_grad_input_84890337b6df1888_source
+using convtgen_tap_gemm_grad_input_84890337b6df1888_source::convtgen_tap_gemm_grad_input_84890337b6df1888_pack;
+using convtgen_tap_gemm_grad_input_84890337b6df1888_source::convtgen_tap_gemm_grad_input_84890337b6df1888;

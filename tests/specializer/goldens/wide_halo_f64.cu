@@ -9,11 +9,11 @@
 //     shape (N 2, Cin 5, H 9, W 11), contiguous
 //   tensor weight: 315 elements, read, 8-byte aligned
 //     shape (Cin 5, Cout 7, KH 3, KW 3), contiguous
-//   kernel convtgen_direct_forward_88342f6ad70eb1e7
+//   kernel convtgen_direct_forward_ec3e58298c65475d
 //     arguments const double* x, const double* weight, double* y
 //     grid 3740; block 32; shared 0
 
-namespace convtgen_direct_forward_88342f6ad70eb1e7_source {
+namespace convtgen_direct_forward_ec3e58298c65475d_source {
 
 // ---- Constants ----
 
@@ -65,7 +65,7 @@ __device__ __forceinline__ void store(const Accumulators& acc, double* __restric
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 16)
-    convtgen_direct_forward_88342f6ad70eb1e7(const double* __restrict__ x, const double* __restrict__ weight,
+    convtgen_direct_forward_ec3e58298c65475d(const double* __restrict__ x, const double* __restrict__ weight,
                                              double* __restrict__ y) {
   // The block's place: channels vary fastest, so that blocks which read the same input run together.
   const unsigned int block = blockIdx.x;  // unsigned: its parts are shifts and masks
@@ -142,5 +142,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, 16)
   store(acc[4][4], y_image, first_out, channels, m_y * 5 + 4, m_x * 5 + 4);
 }
 
-}  // namespace convtgen_direct_forward_88342f6ad70eb1e7_source
-using convtgen_direct_forward_88342f6ad70eb1e7_source::convtgen_direct_forward_88342f6ad70eb1e7;
+}  // namespace convtgen_direct_forward_ec3e58298c65475d_source
+using convtgen_direct_forward_ec3e58298c65475d_source::convtgen_direct_forward_ec3e58298c65475d;
