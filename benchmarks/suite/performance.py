@@ -106,11 +106,15 @@ def layers_table():
     return table(["layer", *(cell for name in HEAD for cell in (name, ""))], rows)
 
 
-# Layers of other files, first plans unless a record that ships names them: what, file, mode, layout, section.
+# Layers of other files, first plans unless a record that ships names them: what, file, mode, layout, section, direction.
 OTHERS = [
     ("[60 drawn layers](../benchmarks/judge_1.convt)", "judge_h200.txt", "tf32", "nchw", ""),
     ("[the same as `sm_80`](../benchmarks/judge_1.convt)", "any_gpu_h200.txt", "tf32", "nchw", "judge_1 as sm_80"),
-    ("[others, every third](../benchmarks/judge.convt)", "cliffs_h200.txt", "tf32", "nchw", "judge"),
+    *(("[others, every second](../benchmarks/judge.convt)", "judge_drawn_h200.txt", *each, "drawn layers, forward")
+      for each in (("tf32", "nchw"), ("f16", "nhwc"), ("f32x3", "nchw"))),
+    *((f"[gradients of {of}](../benchmarks/judge.convt)", "judge_drawn_h200.txt", *each, f"drawn layers, gradients of {of}",
+       direction) for of, direction in (("the input", "grad_input"), ("the weights", "grad_weight")) for each in MODES[:2]),
+    ("[volumes, every second](../benchmarks/judge_3d.convt)", "judge_drawn_h200.txt", "tf32", "nchw", "drawn layers, volumes"),
     ("[batch 1](../benchmarks/batch1.convt)", "batch1_h200.txt", "tf32", "nchw", ""),
     *(("[odd sizes](../benchmarks/outside.convt)", "outside_h200.txt", *each, "") for each in MODES[:2]),
     ("[many channels](../benchmarks/many_channels.convt)", "cliffs_h200.txt", "f16", "nhwc", "many channels"),
@@ -120,8 +124,8 @@ OTHERS = [
 
 def others_table():
     rows = []
-    for what, name, mode, layout, section in OTHERS:
-        each = table_of(name, mode, layout, section=section)
+    for what, name, mode, layout, section, *direction in OTHERS:
+        each = table_of(name, mode, layout, *direction, section=section)
         slower = named(each.slower) or f"none; least {named([each.least])}"
         rows.append([what, f"{mode} {layout.upper()}", str(len(each.rows)), mean(each), percent(each.share), slower,
                      f"[`{name}`](../benchmarks/results/{name})"])
