@@ -73,7 +73,7 @@ constexpr Case kCases[] = {
     // More positions than after which low parts are promoted: 32 times 16 products of 16.
     {"LongSums", "conv_transpose2d 8 -> 16; kernel 1x2; input 5x64x64; compute f32x3; directions grad_weight",
      "taps_h 1, taps_w 2, block_out 16, block_in 8, consumer_groups 2, flat 0, tile_rows 4, tile_columns 64, stages 2, "
-     "producers 128, shared_totals 0, slices 1, scan_slices 4, type 0, splits 0"},
+     "producers 128, row_stages 0, shared_totals 0, slices 1, scan_slices 4, type 0, splits 0"},
     {"Pixels",
      "conv_transpose2d 24 -> 16; kernel 3x3; padding 1x1; input 3x9x14; compute f32x3; directions grad_weight",
      "taps_h 3, taps_w 3, block_out 16, block_in 16, consumer_groups 2, flat 0, tile_images 1, tile_rows 2, "
