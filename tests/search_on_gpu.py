@@ -112,7 +112,7 @@ def work(options, worker, first, counts, misses, results, end):
     seed = options.seed * 1_000 * _MOST_SEEDS + worker * _MOST_SEEDS
     chance = random.Random(seed)
     draw = Draw(chance, ON_HOST if on_host else ON_GPU, **({"volumes": 1} if options.volumes else {}),
-                **({"slices": 0.7} if options.slices else {}))
+                **({"slices": 0.7} if options.slices else {}), **({"fuse_input": 1} if options.fuse_input else {}))
     todo = [case for case in first if len(case.sizes) == 4 or not options.volumes]
     while time.time() < end:
         seed += 1
@@ -263,6 +263,7 @@ def options_of(words):
     parser.add_argument("--template", action="append", help="draws layers for this template alone; may be given several times")
     parser.add_argument("--volumes", action="store_true", help="layers of three axes alone")
     parser.add_argument("--slices", action="store_true", help="x and y are channels of larger tensors in most layers")
+    parser.add_argument("--fuse-input", action="store_true", help="x is activated in all forward layers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, each with its compiler")
     parser.add_argument("--most-failures", type=int, default=20, help="stop after so many")
     parser.add_argument("--again", metavar="CASE", help="this case alone, as a failure prints it")

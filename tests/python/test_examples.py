@@ -15,6 +15,7 @@ sys.path[:0] = [str(_ROOT / "examples" / "pytorch"), str(_ROOT / "benchmarks" / 
 
 import architectures  # noqa: E402
 import call_cost  # noqa: E402
+import chunks  # noqa: E402
 import compiled  # noqa: E402
 import dcgan  # noqa: E402
 import hifigan  # noqa: E402
@@ -144,6 +145,13 @@ def test_upcat(tmp_path):
     upcat.main([*_TINY, "--mode", "tf32", "--blocks", "1", "--block-ms", "1", "--json", str(tmp_path / "found.json")])
     row, = read(tmp_path / "found.json")["rows"]
     assert row["right"] and row["upcat_ms"] > 0 and row["ratio"] > 0
+
+
+def test_chunks(tmp_path):
+    chunks.main([*_TINY, "--mode", "tf32", "--frames", "3", "--blocks", "1", "--block-ms", "1", "--json",
+                 str(tmp_path / "found.json")])
+    row, = read(tmp_path / "found.json")["rows"]
+    assert row["right"] and row["streaming_ms"] > 0 and row["ratio"] > 0
 
 
 def test_compiled(tmp_path):

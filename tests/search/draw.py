@@ -115,13 +115,14 @@ def is_bearable(layer, limits):
 
 class Draw:
     """Cases from a random.Random, where a template takes three axes in this share of them. In that share x, and in that
-    share y, is channels of a larger tensor."""
+    share y, is channels of a larger tensor; in that share of forward layers x is activated."""
 
-    def __init__(self, random, limits=ON_GPU, volumes=0.4, slices=0.1):
+    def __init__(self, random, limits=ON_GPU, volumes=0.4, slices=0.1, fuse_input=0.25):
         self.random = random
         self.limits = limits
         self.volumes = volumes
         self.slices = slices
+        self.fuse_input = fuse_input
 
     def case(self, cell, wanted=None):
         """One that the cell's template may well serve; the planner decides. It has the wanted one of PROPERTIES."""
@@ -404,7 +405,7 @@ class Draw:
             parts.append("bias")
         if self._chance(0.25) and cell.direction == "forward":
             parts.append(f"fuse {self._fuse()}")
-        if self._chance(0.25) and cell.direction == "forward":
+        if self._chance(self.fuse_input) and cell.direction == "forward":
             parts.append(f"fuse_input {self._fuse_input()}")
         parts += [f"dtype {DTYPES[cell.mode]}", f"compute {cell.mode}", f"layout {cell.layout}"]
         if self._chance(0.4):
