@@ -104,18 +104,9 @@ __device__ __forceinline__ unsigned int pair(Sum low, Sum high) {
 #include "device/input_words.h"
 #include "device/stage_element.h"
 
-// {if not is_copied: Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as
-// stage_element() does.}{if is_copied: Activates a vector of a row that is inside of the image.}
-__device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool is_inside, const Element* legal,
-                                             const bool is_copied) {
-  if (is_copied) {
-    if (is_inside) {
-#pragma unroll
-      for (int k = 0; k < kVector; ++k) {
-        to[k] = activate(to[k], P::fuse_count, P::fuse_input_count);
-      }
-    }
-  } else if (P::asynchronous) {
+// Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.
+__device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool is_inside, const Element* legal) {
+  if (P::asynchronous) {
     async_copy_16(to, is_inside ? from : legal, is_inside ? 16 : 0);
   } else {
     uint4 elements = make_uint4(0, 0, 0, 0);
@@ -135,13 +126,11 @@ __device__ __forceinline__ void stage_vector(Sum* to, const Element* from, bool 
   }
 }
 
-// {if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image or the channels
-// end.}{if is_copied: Activates what the thread's own copies have brought of it: what is inside of the image.}
-// `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are
-// the first staged.
+// Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end. `x` is the
+// first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first
+// staged.
 __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Element* __restrict__ x, int channels,
-                                            int first_row, const int first_column, const int in_h, const int in_w,
-                                            const bool is_copied) {
+                                            int first_row, const int first_column, const int in_h, const int in_w) {
   constexpr int kStaged = kStagedRows * kStagedColumns;
   if (kRowVectors) {
 #pragma unroll 8
@@ -154,7 +143,7 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
       const bool is_inside = (kWholeInputs || channel < channels) && (kLeastOffsetH >= 0 || iy >= 0) && iy < in_h &&
                              (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
       stage_vector(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column),
-                   x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix), is_inside, x, is_copied);
+                   x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix), is_inside, x);
     }
   } else if (kPixelVectors) {
     constexpr int kVectors = ceil_div(kInputs, kVector);
@@ -195,16 +184,28 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
                              (kLeastOffsetW >= 0 || ix >= 0) && ix < in_w;
       const Element* from = P::channels_last ? x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + channel)
                                              : x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix);
-      if (kActivatesInput && (is_copied || !P::asynchronous)) {
-        Sum& value = planes[channel * static_cast<int>(kPlane) + row * kPitch + column];
-        if (!is_copied) {
-          value = is_inside ? widen(activate_input(*from)) : static_cast<Sum>(0);
-        } else if (is_inside) {
-          value = activate(value, P::fuse_count, P::fuse_input_count);
-        }
+      if (kActivatesInput && !P::asynchronous) {
+        planes[channel * static_cast<int>(kPlane) + row * kPitch + column] =
+            is_inside ? widen(activate_input(*from)) : static_cast<Sum>(0);
       } else {
         stage_element(planes + (channel * static_cast<int>(kPlane) + row * kPitch + column), from, is_inside, x);
       }
+    }
+  }
+}
+
+// Activates all that copies have brought. Zeros stay: the planner copies x of other chains through registers.
+__device__ __forceinline__ void activate_staged(Sum* planes) {
+  if constexpr (sizeof(Sum) == 4) {
+    uint4* vectors = reinterpret_cast<uint4*>(planes);
+#pragma unroll 4
+    for (int i = threadIdx.x; i < static_cast<int>(kWeightOffset) / 4; i += kThreads) {
+      vectors[i] = activate_words(vectors[i]);
+    }
+  } else {
+#pragma unroll 4
+    for (int i = threadIdx.x; i < static_cast<int>(kWeightOffset); i += kThreads) {
+      planes[i] = activate(planes[i], P::fuse_count, P::fuse_input_count);
     }
   }
 }
@@ -486,7 +487,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   Sum* shared = static_cast<Sum*>(shared_memory());
   Sum* weights = shared + kWeightOffset;
   stage_input(shared, x_group, P::in_channels - group * kGroupIn, tile_y * P::tile_rows + kLeastOffsetH,
-              tile_x * kTileColumns + kLeastOffsetW, in_h, in_w, false);
+              tile_x * kTileColumns + kLeastOffsetW, in_h, in_w);
   stage_weights(weights, weight_group, first_in_group, channel_end - first_out);
   // The thread's place: its warp in the block, and its lane along channels and columns.
   const int warp = threadIdx.x / 32;
@@ -523,8 +524,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   if (P::asynchronous) {
     async_copy_wait_all();
     if (kActivatesInput) {
-      stage_input(shared, x_group, P::in_channels - group * kGroupIn, tile_y * P::tile_rows + kLeastOffsetH,
-                  tile_x * kTileColumns + kLeastOffsetW, in_h, in_w, true);
+      __syncthreads();  // all threads' copies are there
+      activate_staged(shared);
     }
   }
   __syncthreads();  // the tile is staged

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "074bd4b2e161c5dbddb70b7c0ab67fdd99189ca217a2589e47b7d4ee4b5853b3")
+  (digest "a4670539960cd307e25c28bff946cfd4be35824ebd835f2b926f4d4d75afe2f6")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -336,37 +336,29 @@
       (else
         (do @5 (= (* to) (? is_inside (call widen (* from)) (static_cast P::Sum 0)))))))
   (file "direct_rows.cu")
-  (function @109 device void stage_vector
-    (comment "{if not is_copied: Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.}{if is_copied: Activates a vector of a row that is inside of the image.}")
+  (function @108 device void stage_vector
+    (comment "Puts a vector of a row's elements to shared memory as what products are added in, or zeros, as stage_element() does.")
     (attributes "__forceinline__")
     (argument (pointer Sum) to)
     (argument (pointer (const Element)) from)
     (argument bool is_inside)
     (argument (pointer (const Element)) legal)
-    (argument (const bool) is_copied)
-    (if @2 is_copied
+    (if @1 P::asynchronous
       (then
-        (if @3 is_inside
-          (then
-            (for @5 (pragma "unroll") (declare @5 int k 0) (< k kVector) (++ k)
-              (do @6 (= (at to k) (call activate (at to k) P::fuse_count P::fuse_input_count)))))))
+        (do @2 (call async_copy_16 to (? is_inside from legal) (? is_inside 16 0))))
       (else
-        (if @9 P::asynchronous
+        (declare @4 uint4 elements (call make_uint4 0 0 0 0))
+        (if @5 is_inside
           (then
-            (do @10 (call async_copy_16 to (? is_inside from legal) (? is_inside 16 0))))
-          (else
-            (declare @12 uint4 elements (call make_uint4 0 0 0 0))
-            (if @13 is_inside
+            (do @6 (= elements (call load_constant_16 from)))
+            (if @7 kActivatesInput
               (then
-                (do @14 (= elements (call load_constant_16 from)))
-                (if @15 kActivatesInput
-                  (then
-                    (do @16 (= elements (call activate_words elements)))))))
-            (declare @19 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-            (for @21 (pragma "unroll") (declare @21 int k 0) (< k 4) (+= k 2)
-              (do @22 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))))
-  (function @142 device void stage_input
-    (comment "{if not is_copied: Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end.}{if is_copied: Activates what the thread's own copies have brought of it: what is inside of the image.} `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first staged.")
+                (do @8 (= elements (call activate_words elements)))))))
+        (declare @11 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
+        (for @13 (pragma "unroll") (declare @13 int k 0) (< k 4) (+= k 2)
+          (do @14 (= (* (reinterpret_cast (pointer float4) (+ to (* 2 k)))) (call make_float4 (call widen (static_cast Element (at words k))) (call widen (static_cast Element (>> (at words k) 16))) (call widen (static_cast Element (at words (+ k 1)))) (call widen (static_cast Element (>> (at words (+ k 1)) 16))))))))))
+  (function @132 device void stage_input
+    (comment "Copies the input of a tile with its halo to shared memory: zeros where the image or the channels end. `x` is the first channel that is staged{with channels: , of `channels` in the image from there}; row and column are the first staged.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) planes)
     (argument (restrict (pointer (const Element))) x)
@@ -375,71 +367,75 @@
     (argument (const int) first_column)
     (argument (const int) in_h)
     (argument (const int) in_w)
-    (argument (const bool) is_copied)
-    (declare_constexpr @3 int kStaged (* kStagedRows kStagedColumns))
-    (if @4 kRowVectors
+    (declare_constexpr @2 int kStaged (* kStagedRows kStagedColumns))
+    (if @3 kRowVectors
       (then
-        (for @6 (pragma "unroll 8") (declare @6 "unsigned int" i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
-          (declare @7 (const int) channel (/ i (* kStagedRows kVectorsOfRow)))
-          (declare @8 (const int) row (% (/ i kVectorsOfRow) kStagedRows))
-          (declare @9 (const int) column (* (% i kVectorsOfRow) kVector))
-          (declare @10 (const int) iy (+ first_row row))
-          (declare @11 (const int) ix (+ (- first_column kLead) column))
-          (declare @12 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-          (do @14 (call stage_vector (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix)) is_inside x is_copied))))
+        (for @5 (pragma "unroll 8") (declare @5 "unsigned int" i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
+          (declare @6 (const int) channel (/ i (* kStagedRows kVectorsOfRow)))
+          (declare @7 (const int) row (% (/ i kVectorsOfRow) kStagedRows))
+          (declare @8 (const int) column (* (% i kVectorsOfRow) kVector))
+          (declare @9 (const int) iy (+ first_row row))
+          (declare @10 (const int) ix (+ (- first_column kLead) column))
+          (declare @11 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+          (do @13 (call stage_vector (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix)) is_inside x))))
       (else
-        (if @17 kPixelVectors
+        (if @16 kPixelVectors
           (then
-            (declare_constexpr @18 int kVectors (call ceil_div kInputs kVector))
-            (for @20 (pragma "unroll 4") (declare @20 "unsigned int" i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
-              (declare @21 (const int) channel (* (% i kVectors) kVector))
-              (declare @22 (const int) row (/ (/ i kVectors) kStagedColumns))
-              (declare @23 (const int) column (% (/ i kVectors) kStagedColumns))
-              (declare @24 (const int) iy (+ first_row row))
-              (declare @25 (const int) ix (+ first_column column))
-              (declare @26 uint4 elements (call make_uint4 0 0 0 0))
-              (if @27 (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
+            (declare_constexpr @17 int kVectors (call ceil_div kInputs kVector))
+            (for @19 (pragma "unroll 4") (declare @19 "unsigned int" i (. threadIdx x)) (< i (* kStaged kVectors)) (+= i kThreads)
+              (declare @20 (const int) channel (* (% i kVectors) kVector))
+              (declare @21 (const int) row (/ (/ i kVectors) kStagedColumns))
+              (declare @22 (const int) column (% (/ i kVectors) kStagedColumns))
+              (declare @23 (const int) iy (+ first_row row))
+              (declare @24 (const int) ix (+ first_column column))
+              (declare @25 uint4 elements (call make_uint4 0 0 0 0))
+              (if @26 (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w))
                 (then
-                  (do @29 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) channel)))))
-                  (if @30 kActivatesInput
+                  (do @28 (= elements (call load_constant_16 (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) channel)))))
+                  (if @29 kActivatesInput
                     (then
-                      (do @31 (= elements (call activate_words elements)))))))
-              (declare @34 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
-              (declare @35 (const int) plane (? kOwnInputs (/ channel kVector) channel))
-              (declare @36 (pointer Sum) to (+ planes (+ (+ (* plane (static_cast int kPlane)) (* row kPitch)) column)))
-              (for @38 (pragma "unroll") (declare @38 int k 0) (< k 4) (++ k)
-                (do @39 (= (at to (* (* 2 k) kVectorStep)) (call widen (static_cast Element (at words k)))))
-                (do @40 (= (at to (* (+ (* 2 k) 1) kVectorStep)) (call widen (static_cast Element (>> (at words k) 16))))))))
+                      (do @30 (= elements (call activate_words elements)))))))
+              (declare @33 (array (const "unsigned int") 4) words (init (. elements x) (. elements y) (. elements z) (. elements w)))
+              (declare @34 (const int) plane (? kOwnInputs (/ channel kVector) channel))
+              (declare @35 (pointer Sum) to (+ planes (+ (+ (* plane (static_cast int kPlane)) (* row kPitch)) column)))
+              (for @37 (pragma "unroll") (declare @37 int k 0) (< k 4) (++ k)
+                (do @38 (= (at to (* (* 2 k) kVectorStep)) (call widen (static_cast Element (at words k)))))
+                (do @39 (= (at to (* (+ (* 2 k) 1) kVectorStep)) (call widen (static_cast Element (>> (at words k) 16))))))))
           (else
-            (for @45 (pragma "unroll 8") (declare @45 "unsigned int" i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
-              (comment @46 "Adjacent threads read adjacent memory.")
-              (declare @47 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
-              (declare @48 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
-              (declare @49 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
-              (declare @50 (const int) iy (+ first_row row))
-              (declare @51 (const int) ix (+ first_column column))
-              (declare @52 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
-              (declare @54 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
-              (if @56 (&& kActivatesInput (|| is_copied (! P::asynchronous)))
+            (for @44 (pragma "unroll 8") (declare @44 "unsigned int" i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
+              (comment @45 "Adjacent threads read adjacent memory.")
+              (declare @46 (const int) channel (? P::channels_last (% i kInputs) (/ i kStaged)))
+              (declare @47 (const int) row (? P::channels_last (/ (/ i kInputs) kStagedColumns) (% (/ i kStagedColumns) kStagedRows)))
+              (declare @48 (const int) column (? P::channels_last (% (/ i kInputs) kStagedColumns) (% i kStagedColumns)))
+              (declare @49 (const int) iy (+ first_row row))
+              (declare @50 (const int) ix (+ first_column column))
+              (declare @51 (const bool) is_inside (&& (&& (&& (&& (|| kWholeInputs (< channel channels)) (|| (>= kLeastOffsetH 0) (>= iy 0))) (< iy in_h)) (|| (>= kLeastOffsetW 0) (>= ix 0))) (< ix in_w)))
+              (declare @53 (pointer (const Element)) from (? P::channels_last (+ x (+ (* (+ (* (static_cast Offset iy) in_w) ix) P::x_channels) channel)) (+ x (+ (* (+ (* (static_cast Offset channel) in_h) iy) in_w) ix))))
+              (if @55 (&& kActivatesInput (! P::asynchronous))
                 (then
-                  (declare @57 (reference Sum) value (at planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)))
-                  (if @58 (! is_copied)
-                    (then
-                      (do @59 (= value (? is_inside (call widen (call activate_input (* from))) (static_cast Sum 0)))))
-                    (else
-                      (if @60 is_inside
-                        (then
-                          (do @61 (= value (call activate value P::fuse_count P::fuse_input_count))))))))
+                  (do @56 (= (at planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) (? is_inside (call widen (call activate_input (* from))) (static_cast Sum 0)))))
                 (else
-                  (do @64 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))))
-  (constant @212 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @215 device int weight_place
+                  (do @59 (call stage_element (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) column)) from is_inside x))))))))))
+  (function @198 device void activate_staged
+    (comment "Activates all that copies have brought. Zeros stay: the planner copies x of other chains through registers.")
+    (attributes "__forceinline__")
+    (argument (pointer Sum) planes)
+    (if_constexpr @1 (== (sizeof Sum) 4)
+      (then
+        (declare @2 (pointer uint4) vectors (reinterpret_cast (pointer uint4) planes))
+        (for @4 (pragma "unroll 4") (declare @4 int i (. threadIdx x)) (< i (/ (static_cast int kWeightOffset) 4)) (+= i kThreads)
+          (do @5 (= (at vectors i) (call activate_words (at vectors i))))))
+      (else
+        (for @9 (pragma "unroll 4") (declare @9 int i (. threadIdx x)) (< i (static_cast int kWeightOffset)) (+= i kThreads)
+          (do @10 (= (at planes i) (call activate (at planes i) P::fuse_count P::fuse_input_count)))))))
+  (constant @213 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @216 device int weight_place
     (comment "Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @221 device void stage_weights
+  (function @222 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are those of the tile's first group, first_out the tile's first channel in it{with channels: , of `channels` from there}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) weights)
@@ -456,10 +452,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @240 "Products")
-  (alias @243 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @241 "Products")
+  (alias @244 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @246 device void multiply_add
+  (function @247 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -470,7 +466,7 @@
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (declare @6 (const int) place (+ (? kOwnInputs (* channel kVectorStep) 0) (* column kColumnStep)))
         (do @7 (= (at (at acc channel) column) (call fma (at x place) weight (at (at acc channel) column)))))))
-  (section @258 "Epilogue")
+  (section @259 "Epilogue")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -590,19 +586,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @263 device int skew_of
+  (function @264 device int skew_of
     (comment "How many elements after the start of a 16-byte vector this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @269 Place
+  (record @270 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @274 device (pointer Element) run_start
+  (function @275 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -614,7 +610,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::y_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @284 device int run_length
+  (function @285 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -627,13 +623,13 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (record @297 Run
+  (record @298 Run
     (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
     (field int ends))
-  (function @302 device Run run_of
+  (function @303 device Run run_of
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Place)) place)
@@ -645,7 +641,7 @@
     (declare @4 (const int) head (? kSkewed (call min (% (- kVector (call skew_of start)) kVector) length) 0))
     (declare @5 (const int) vectors (/ (- length head) kVector))
     (return @6 (init start head vectors (- length (* vectors kVector)))))
-  (function @312 device void store_runs
+  (function @313 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -669,8 +665,8 @@
           (for @17 (pragma "unroll 1") (declare @17 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
             (declare @18 (const int) element (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector))))
             (do @19 (= (at (. of_run start) element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (constant @338 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
-  (function @341 device void fill_runs
+  (constant @339 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
+  (function @342 device void fill_runs
     (comment "Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -698,7 +694,7 @@
           (then
             (for @26 (pragma "unroll 1") (declare @26 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
               (do @27 (= (at (. of_run start) (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector)))) (call narrow value)))))))))
-  (function @376 device void store_pixels
+  (function @377 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -728,7 +724,7 @@
                       (do @22 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @24 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @410 device void store_exchanged
+  (function @411 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -768,8 +764,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @452 "Kernel")
-  (function @454 kernel void direct_rows
+  (section @453 "Kernel")
+  (function @455 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)
@@ -806,7 +802,7 @@
     (blank @30)
     (declare @32 (pointer Sum) shared (static_cast (pointer Sum) (call shared_memory)))
     (declare @33 (pointer Sum) weights (+ shared kWeightOffset))
-    (do @34 (call stage_input shared x_group (- P::in_channels (* group kGroupIn)) (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w false))
+    (do @34 (call stage_input shared x_group (- P::in_channels (* group kGroupIn)) (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w))
     (do @36 (call stage_weights weights weight_group first_in_group (- channel_end first_out)))
     (comment @37 "The thread's place: its warp in the block, and its lane along channels and columns.")
     (declare @38 (const int) warp (/ (. threadIdx x) 32))
@@ -841,7 +837,9 @@
         (do @70 (call async_copy_wait_all))
         (if @71 kActivatesInput
           (then
-            (do @72 (call stage_input shared x_group (- P::in_channels (* group kGroupIn)) (+ (* tile_y P::tile_rows) kLeastOffsetH) (+ (* tile_x kTileColumns) kLeastOffsetW) in_h in_w true))))))
+            (do @72 (call __syncthreads)
+              (trail "all threads' copies are there"))
+            (do @73 (call activate_staged shared))))))
     (do @76 (call __syncthreads)
       (trail "the tile is staged"))
     (blank @76)

@@ -212,7 +212,9 @@ struct DirectRows : output_rows::RowPlanner<Facts, kConstants> {
   }
   static Blocks blocks(const Facts& f) {
     std::int64_t least_bytes = kNone;
-    return BlockChoices(Block{.asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4})
+    // What has been copied is activated with the zeros outside of the image, so these must stay.
+    const bool stays_zero = std::ranges::all_of(f.layer.fuse_input, keeps_zero);
+    return BlockChoices(Block{.asynchronous = f.target.features.has(Feature::kCpAsync) && f.bytes >= 4 && stays_zero})
         .each(&Block::channels_per_thread, {8, 7, 6, 5, 4, 3, 2, 1})
         .keep([&](const Block& b) { return shares_group(f, b); })
         .each(&Block::columns_per_thread, columns_of_thread(f))
