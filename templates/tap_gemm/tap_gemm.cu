@@ -231,48 +231,17 @@ __device__ __forceinline__ void multiply_shared_stages(Accumulators& acc, const 
 
 // ---- Epilogue ----
 
-// A barrier of all threads of the cluster; what they wrote before it is visible after.
-__device__ __forceinline__ void cluster_sync() {
-  cluster_arrive();
-  cluster_wait();
+// Blocks of a cluster that accumulate one tile, and of a thread's accumulators for what one of them stores the vectors
+// of four.
+constexpr int kClusterBlocks = kSlices;
+constexpr int kShareVectors = kMTiles * kStoredChannels / 8;
+
+// A vector of the accumulators for what a block stores.
+__device__ inline float* share_of(Accumulators& acc, int vector, int block) {
+  return &acc[vector / (kStoredChannels / 8)][vector % (kStoredChannels / 8) * 4 + block * (kStoredChannels / 2)];
 }
 
-// Adds up the accumulators of the blocks of a cluster, always in the same order. Each block adds those of the channels
-// that it stores, which then stand in its first columns. The stages' memory, which all blocks have read by then,
-// receives what others send.
-__device__ __forceinline__ void add_slices(Accumulators& acc, unsigned char* stages, int rank) {
-  constexpr int kSentVectors = kMTiles * kStoredChannels / 8;  // of four, of a thread, to each block
-  uint4* received = reinterpret_cast<uint4*>(stages) + threadIdx.x;
-  cluster_sync();
-#pragma unroll
-  for (int vector = 0; vector < kSentVectors; ++vector) {
-#pragma unroll
-    for (int to = 0; to < kSlices; ++to) {
-      const int i = to * (kStoredChannels / 2) + vector % (kStoredChannels / 8) * 4;
-      const float* own = &acc[vector / (kStoredChannels / 8)][i];
-      cluster_store_16(received + (rank * kSentVectors + vector) * kConsumers, to,
-                       make_uint4(__float_as_uint(own[0]), __float_as_uint(own[1]), __float_as_uint(own[2]),
-                                  __float_as_uint(own[3])));
-    }
-  }
-  cluster_sync();
-#pragma unroll
-  for (int vector = 0; vector < kSentVectors; ++vector) {
-    float total[4] = {0, 0, 0, 0};
-#pragma unroll
-    for (int from = 0; from < kSlices; ++from) {
-      const uint4 part = received[(from * kSentVectors + vector) * kConsumers];
-      total[0] += __uint_as_float(part.x);
-      total[1] += __uint_as_float(part.y);
-      total[2] += __uint_as_float(part.z);
-      total[3] += __uint_as_float(part.w);
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      acc[vector / (kStoredChannels / 8)][vector % (kStoredChannels / 8) * 4 + i] = total[i];
-    }
-  }
-}
+#include "forward_gemm/cluster_sums.h"
 
 // Stores a thread's accumulators: of each position eight adjacent channels of 32.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, Element* __restrict__ grad_x, int first_box,
@@ -360,7 +329,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       if (P::sliced) {
         copy_slice(shared, grad_y_map, weights, full, empty, place, lane, slice_first, slice_last, stage, parity);
         __syncwarp();
-        cluster_sync();  // with the consumers, in add_slices()
+        cluster_sync();  // with the consumers, in reduce_cluster()
         cluster_sync();
         __syncthreads();  // they have read what the stages' memory received
       } else {
@@ -393,7 +362,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       pin(acc);
       release_to_cluster(&empty[stage == 0 ? P::stages - 1 : stage - 1], lane);
       if (P::sliced) {
-        add_slices(acc, shared, rank);
+        reduce_cluster(acc, shared, rank);
       }
       store_tile(acc, grad_x, (tile / kNTiles * kCopiers + (P::sliced ? 0 : rank)) * kBoxes, boxes, deep,
                  tile % kNTiles * P::block_n + (P::sliced ? rank * kStoredChannels : 0), warp, lane, batch, in_d, in_h,
