@@ -97,7 +97,7 @@ namespace convtgen {
   FACTOR(grad_weight_word, 2.5, "the same for each word of a batch, 16 bits") \
   FACTOR(grad_weight_word_tf32, 5, "the same in tf32, which is rounded and stored word by word") \
   FACTOR(grad_weight_split_word, 7, "the same of values that are scaled and split") \
-  FACTOR(grad_weight_latency, 1000, "until a batch has come") \
+  FACTOR(grad_weight_latency, 1900, "until a batch has come") \
   FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
   FACTOR(grad_weight_row_measured, 1.3, "median of measured / predicted of stages with such words, times that of all") \
   FACTOR(grad_weight_row_copy, 75, "of a tensor copy of a row where lanes issue one after the other") \
@@ -119,11 +119,11 @@ namespace convtgen {
   FACTOR(grad_weight_patch_pieces, 250, "billions of sums stored as partial sectors in a second") \
   FACTOR(grad_weight_patch_measured, 1.0, "median of measured / predicted of patches") \
   FACTOR(grad_weight_measured, 1.2, "median of measured / predicted") \
-  FACTOR(tap_copy, 30, "of a tensor copy of a box, of those that a warp's lanes issue one after the other") \
-  FACTOR(tap_stage, 40, "of a stage's barriers") \
-  FACTOR(tap_begin, 2500, "until a first stage has come, and until the last products are done") \
-  FACTOR(tap_output, 3, "instructions for an output") \
-  FACTOR(tap_l2, 32, "bytes a cycle from L2, of the copies of positions and weights") \
+  FACTOR(tap_copy, 75.7, "of a tensor copy of a box, of those that a warp's lanes issue one after the other") \
+  FACTOR(tap_stage, 41.67, "of a stage's barriers") \
+  FACTOR(tap_begin, 1111, "until a first stage has come, and until the last products are done") \
+  FACTOR(tap_output, 3.75, "instructions for an output") \
+  FACTOR(tap_l2, 50, "bytes a cycle from L2, of the copies of positions and weights") \
   FACTOR(tap_measured, 1.1, "median of measured / predicted") \
   FACTOR(overlap_begin, 3500, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(overlap_stage, 118, "of a stage's barriers, and between its products") \
@@ -164,6 +164,7 @@ namespace convtgen {
   FACTOR(mma_gemm_written_parts, 5, "the same of the output") \
   FACTOR(mma_gemm_measured, 0.83, "median of measured / predicted") \
   FACTOR(mma_gemm_beside_wgmma, 2, "the same where there are templates of wgmma, which have been measured") \
+  FACTOR(mma_gemm_gradients_beside_wgmma, 1, "the same of gradients of the input") \
   FACTOR(mma_planes_turn, 72, "as mma_gemm_turn, of volumes with channels first") \
   FACTOR(mma_planes_line, 0.59, "wavefronts of shared memory for a line of memory that a warp's loads touch") \
   FACTOR(mma_planes_weights, 21, "as mma_gemm_copied_weights, of volumes with channels first") \
@@ -178,6 +179,7 @@ namespace convtgen {
   FACTOR(f32x3_mma_split, 130, "instructions for eight values that are loaded, scanned and split") \
   FACTOR(f32x3_mma_add, 3, "instructions to add an accumulator to its total, and to clear it") \
   FACTOR(mma_pixels_split_beside_wgmma, 1.75, "measured / predicted of f32x3 over that of f32x3_gemm, in most layers") \
+  FACTOR(mma_pixels_beside_wgmma, 2, "measured / predicted where there are templates of wgmma") \
   FACTOR(mma_pixels_copy, 7, "instructions for an asynchronous copy of input") \
   FACTOR(mma_pixels_l2, 44.86, "bytes a cycle from L2, of the copies of pixels and weights") \
   FACTOR(mma_pixels_wait, 0.6355, "times a stage's work that an SM waits; its warps hide their share") \
@@ -198,7 +200,7 @@ namespace convtgen {
   FACTOR(mma_grad_weight_latency, 970, "until what goes through registers has come, for each strip of products") \
   FACTOR(mma_grad_weight_begin, 3300, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(mma_grad_weight_measured, 0.89, "median of measured / predicted") \
-  FACTOR(mma_grad_weight_beside_wgmma, 4, "the same where there are templates of wgmma, which have been measured") \
+  FACTOR(mma_grad_weight_beside_wgmma, 1.25, "the same where there are templates of wgmma, which have been measured") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 

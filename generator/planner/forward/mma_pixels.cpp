@@ -343,7 +343,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                           all.parts * (products_of_tile / static_cast<double>(b.parts) + rest_of_tile);
     const double measured = !f.target.features.has(Feature::kWgmma) ? 1
                             : splits(f)                             ? f.factors.mma_pixels_split_beside_wgmma
-                                                                    : f.factors.mma_gemm_beside_wgmma;
+                                                                    : f.factors.mma_pixels_beside_wgmma;
     return call_seconds(
                f, {.packed_bytes = c.number(kPackedBytes), .waves = 1, .wave_cycles = cycles, .measured = measured}) +
            (arranges(f, b) ? measured * arrange_seconds(f, c) : 0) + (b.parts > 1 ? part_seconds(f, c) : 0) +

@@ -16,11 +16,16 @@ bool is_odd(const Facts& f) {
   return !f.channels_last && f.bytes == 4 && f.columns.extent && *f.columns.extent % 2 != 0;
 }
 
-/// How many threads need the same bank when a warp loads a word of each thread. Skewed rows of adjacent channels lie
-/// apart by what a plane exceeds whole 16-byte vectors by.
+/// How many threads need the same bank when a warp loads a word of each thread. With an input stride, threads read that
+/// many times their positions apart. Skewed rows of adjacent channels lie apart by what a plane exceeds whole 16-byte
+/// vectors by.
 double bank_conflicts(const Facts& f, const Block& b) {
   if (f.channels_last) {
     return b.bulk ? 1 : 2;
+  }
+  if (f.columns.input_stride > 1) {
+    const std::int64_t vectors = b.thread_positions * f.columns.input_stride / f.of(b)[gemm::kLoadVector];
+    return number(std::max<std::int64_t>(1, vectors & -vectors));
   }
   if (f.of(b)[gemm::kSkewed] == 0) {
     return 1;

@@ -1,6 +1,7 @@
 #include "generator/planner/search/cost.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "generator/planner/plan/launch_plan.h"
 
@@ -26,6 +27,19 @@ double arithmetic_rate(Compute compute, const Target& target) {
   return target.f32_flops;
 }
 
+/// Share of the positions of an axis that some tap reaches: a stride leaves out the phases that have none.
+double reached(const Axis& axis) {
+  const std::int64_t phases = axis.stride / std::gcd(axis.stride, axis.dilation);
+  return static_cast<double>(std::min(axis.kernel, phases)) / static_cast<double>(axis.stride);
+}
+
+/// Share of the memory of grad_y that its gradients read: of whole rows, or of whole pixels where those are sectors.
+double read_share(const Layer& layer) {
+  constexpr std::int64_t kSectorBytes = 32;
+  const bool by_pixels = layer.layout == Layout::kNhwc && layer.out_channels * bytes_of(layer.dtype) >= kSectorBytes;
+  return reached(layer.axes[kDepth]) * reached(layer.axes[kHeight]) * (by_pixels ? reached(layer.axes[kWidth]) : 1);
+}
+
 constexpr std::int64_t kOpenDepth = 32;
 constexpr std::int64_t kOpenExtent = 256;
 constexpr std::int64_t kOpenBatch = 16;
@@ -44,9 +58,13 @@ Cost cost_of(const Problem& problem, const Shape& shape) {
   cost.flops = problem.direction == Direction::kGradBias ? static_cast<double>(shape.output_elements)
                                                          : 2.0 * static_cast<double>(multiply_adds(layer, shape));
   const Quantities quantities = quantities_of(shape);
+  // The gradient of the bias reads all of grad_y.
+  const bool is_read_in_part =
+      problem.direction == Direction::kGradInput || problem.direction == Direction::kGradWeight;
   for (const Tensor& tensor : tensors_of(layer, problem.direction, 0)) {
     const auto elements = tensor.elements.in(quantities);
-    cost.bytes += elements ? static_cast<double>(*elements) * bytes_of(layer.dtype) : 0;
+    const double share = is_read_in_part && tensor.role == Role::kGradY ? read_share(layer) : 1;
+    cost.bytes += elements ? static_cast<double>(*elements) * bytes_of(layer.dtype) * share : 0;
   }
   const double arithmetic = cost.flops / arithmetic_rate(layer.compute, problem.target);
   const double memory = cost.bytes / problem.target.bytes_per_second;
