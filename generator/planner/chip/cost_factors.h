@@ -185,6 +185,14 @@ namespace convtgen {
   FACTOR(mma_pixels_wait, 0.6355, "times a stage's work that an SM waits; its warps hide their share") \
   FACTOR(mma_pixels_stage, 104.8, "of a stage's barrier, which other blocks hide") \
   FACTOR(mma_pixels_begin, 5625, "of a tile, until its first stage has come, which other blocks hide") \
+  FACTOR(mma_input_copy, 24, "instructions for a copy of a window") \
+  FACTOR(mma_input_shift, 14, "the same for a vector of its shifted copy") \
+  FACTOR(mma_input_store, 3, "the same for a store of outputs") \
+  FACTOR(mma_input_item, 60, "the same for a warp's positions, besides") \
+  FACTOR(mma_input_weight, 30, "instructions for a word of weights") \
+  FACTOR(mma_input_wait, 8, "times a tile's work that an SM waits; its warps hide their share") \
+  FACTOR(mma_input_begin, 3500, "until a first window has come, and until the last outputs are stored") \
+  FACTOR(mma_input_measured, 1.1, "median of measured / predicted") \
   FACTOR(mma_grad_weight_copied, 68, "bytes a cycle that shared memory takes of positions, staged or rounded") \
   FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \
   FACTOR(mma_grad_weight_pixel, 105, "the same to find where 32 pixels are in memory") \

@@ -11,7 +11,7 @@ namespace convtgen {
 
 extern const Template kDirect, kDirectRows, kMmaRows, kShiftGemm, kF32x3Gemm, kRollGemm, kHaloGemm, kOverlapGemm,
     kPatchGemm, kPhaseGemm, kMmaPhases, kMmaGemm, kMmaPixels, kF32x3Mma, kMmaColumns;
-extern const Template kDirectGradInput, kTapGemm, kThinGradInput;
+extern const Template kDirectGradInput, kMmaGradInput, kTapGemm, kThinGradInput;
 extern const Template kDirectGradWeight, kGradWeightGemm, kGradWeightPatches, kGradWeightPixels, kGradWeightRows,
     kMmaGradWeight, kThinGradWeight;
 extern const Template kGradBias;
