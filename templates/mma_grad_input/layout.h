@@ -15,9 +15,9 @@ constexpr int kGroupOut = P::out_channels / P::groups;
 
 // Tiles. A product has 16 positions and 8 channels.
 constexpr int kWarpPositions = 16 * P::m_tiles;
-constexpr int kChunks = P::tile_h * P::tile_w / kWarpPositions;
 constexpr int kTileN = P::block_n / 8;
-constexpr int kParts = kTileN / P::n_tiles;  // of the tile's channels, each for a warp
+constexpr int kParts = kTileN / P::n_tiles;                              // of the tile's channels
+constexpr int kItems = P::tile_h * P::tile_w / kWarpPositions * kParts;  // of a tile, each for a warp
 constexpr int kTilesOfGroup = ceil_div(kGroupIn, P::block_n);
 constexpr int kChannelTiles = P::groups * kTilesOfGroup;
 constexpr bool kWholeChannels = kGroupIn % P::block_n == 0;
@@ -25,7 +25,8 @@ constexpr bool kWholeChannels = kGroupIn % P::block_n == 0;
 // The window of grad_y that a tile's taps reach: with channels last rows of pixels, else rows of each output channel's
 // plane. Where rows are adjacent in memory as they are in the window, a row begins at a whole copy, kShift elements
 // before the first that is read.
-constexpr int kUnit = P::copy_bytes / sizeof(Element);    // elements of a copy
+constexpr int kUnit = P::copy_bytes / sizeof(Element);  // elements of a copy
+constexpr bool kIsAsynchronous = P::copy_bytes >= 4;
 constexpr int kPixel = P::channels_last ? kGroupOut : 1;  // elements of a pixel
 constexpr int kRows = (P::tile_h - 1) * P::stride_h + P::dilation_h * (P::kernel_h - 1) + 1;
 constexpr int kColumns = (P::tile_w - 1) * P::stride_w + P::dilation_w * (P::kernel_w - 1) + 1;
@@ -35,7 +36,7 @@ constexpr int kShift = kRowsAdjacent ? floor_mod(-P::padding_w * kPixel, kUnit) 
 constexpr int kVector = 16 / sizeof(Element);
 constexpr int kPitch = ceil_div(kShift + kColumns * kPixel, kVector) * kVector;
 constexpr int kRowUnits = kPitch / kUnit;
-constexpr int kStep = P::stride_w * kPixel;  // elements from a position to the next one
+constexpr int kPositionStep = P::stride_w * kPixel;  // elements from a position to the next one
 constexpr int kWindowElements = kWindowRows * kPitch;
 
 // K: the elements of the window that a position reads, by runs of adjacent ones: the taps of a kernel row, or those of
@@ -47,7 +48,7 @@ constexpr bool kIsDense = P::dilation_w == 1 || P::kernel_w == 1;
 constexpr int kRun = kIsDense ? P::kernel_w * kPixel : kPixel;
 constexpr int kRunsOfRow = kIsDense ? 1 : P::kernel_w;
 constexpr int kRuns = (P::channels_last ? P::kernel_h : kGroupOut * P::kernel_h) * kRunsOfRow;
-constexpr bool kTwoCopies = kPack == 2 && (kStep % 2 == 1 || (!kIsDense && P::dilation_w * kPixel % 2 == 1));
+constexpr bool kTwoCopies = kPack == 2 && (kPositionStep % 2 == 1 || (!kIsDense && P::dilation_w * kPixel % 2 == 1));
 constexpr int kFront = kPack == 2 && !kTwoCopies ? kShift % 2 : 0;
 constexpr int kBack = kPack == 2 ? (kFront + kRun) % 2 : 0;
 constexpr int kRunWords = (kFront + kRun + kBack) / kPack;

@@ -39,9 +39,9 @@ __device__ __forceinline__ void stage_window(Element* __restrict__ window, const
     Offset at;
     if (kRowsAdjacent) {
       const Offset in_row = static_cast<Offset>(first_column) * kPixel + (element - kShift);
-      const Offset plane = P::channels_last ? 0 : static_cast<Offset>(row / kRows) * sizes.out_h;
+      const int plane = P::channels_last ? 0 : row / kRows;
       is_inside = is_inside && in_row >= 0 && in_row < static_cast<Offset>(sizes.out_w) * kPixel;
-      at = (plane + oy) * (sizes.out_w * kPixel) + in_row;
+      at = (static_cast<Offset>(plane) * sizes.out_h + oy) * (sizes.out_w * kPixel) + in_row;
     } else {
       const int column = first_column + element / kPixel;
       is_inside = is_inside && column >= 0 && column < sizes.out_w;
@@ -125,10 +125,10 @@ __device__ inline int channel_of(int tile, int column) {
 }
 
 // Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the
-// first of the tile's first channel, and `channels` are there.
+// first of the tile's first channel, and the group has `channels` from there on.
 __device__ __forceinline__ void stage_weights(unsigned int* __restrict__ to, const Element* __restrict__ weight,
                                               const int* __restrict__ weight_places, const int channels) {
-#pragma unroll 4
+#pragma unroll 8
   for (int i = threadIdx.x; i < kSteps * kTileN * 64; i += kThreads) {
     const int lane = i / 2 % 32;
     const int word = i / (64 * kTileN) * kStepWords + i % 2 * 4 + lane % 4;
@@ -166,7 +166,7 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 // From a position to another one of its tile, that many after it, in elements of the window. Where `positions` is not
 // constant, of the tile's first one.
 __host__ __device__ constexpr int window_place(int positions) {
-  return positions / P::tile_w * (P::stride_h * kPitch) + positions % P::tile_w * kStep;
+  return positions / P::tile_w * (P::stride_h * kPitch) + positions % P::tile_w * kPositionStep;
 }
 
 // The position of a lane's row of products: `half` is 0 or 1, of rows below and above 8.
@@ -178,7 +178,7 @@ __host__ __device__ constexpr int tile_distance(int tile) {
   return P::channels_last ? 16 * tile : 2 * tile;
 }
 
-// The elements of a word that are there, as a mask.
+// The elements of a word that the layer has, as a mask.
 __device__ inline unsigned int elements_of(int word) {
   return word >= kWords                    ? 0u
          : kPack == 1 || word < kFullWords ? 0xffffffffu
@@ -225,7 +225,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const LanePlace
 // ---- Epilogue ----
 
 // Stores a lane's gradients with channels last. `grad_x` is the tile's first position and the first of the warp's
-// channels, of which `channels` are there.
+// channels; the group has `channels` from there on.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* __restrict__ grad_x, int first,
                                              const int channels, int rows, int columns, int in_w, int lane) {
 #pragma unroll
@@ -261,7 +261,7 @@ __device__ __forceinline__ void store_rows(const Accumulators& acc, Element* __r
   const int position = first + lane_position(lane, 0);
   const int row = position / P::tile_w;
   const int column = position % P::tile_w;
-  if (row < rows && column < columns) {
+  if (row < rows) {
     Element* to = grad_x + (static_cast<Offset>(row) * in_w + column);
 #pragma unroll
     for (int i = 0; i < 2 * P::n_tiles; ++i) {
@@ -295,12 +295,13 @@ __device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   return {image_of_tile(index, sizes), row_of_tile(index, sizes) * P::tile_h, column_of_tile(index, sizes) * P::tile_w};
 }
 
-// Issues the copies of a tile's window. `y` is the first element of the block's group.
-__device__ __forceinline__ void stage_tile(Element* __restrict__ window, const Element* __restrict__ y,
+// Issues the copies of a tile's window, of the block's group.
+__device__ __forceinline__ void stage_tile(Element* __restrict__ window, const Element* __restrict__ grad_y, int group,
                                            const Tile& tile, const CallSizes& sizes) {
-  const long long image = static_cast<long long>(tile.image) * P::y_channels * sizes.out_h * sizes.out_w;
-  stage_window(window, y + image, tile.row * P::stride_h - P::padding_h, tile.column * P::stride_w - P::padding_w,
-               sizes);
+  const int channel = group * kGroupOut;
+  const long long plane = static_cast<long long>(tile.image) * P::y_channels + (P::channels_last ? 0 : channel);
+  stage_window(window, grad_y + (plane * sizes.out_h * sizes.out_w + (P::channels_last ? channel : 0)),
+               tile.row * P::stride_h - P::padding_h, tile.column * P::stride_w - P::padding_w, sizes);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
@@ -322,17 +323,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int first_in = channel_tile % kTilesOfGroup * P::block_n;
   const int first_tile = blockIdx.x / kChannelTiles;
   const int tile_step = gridDim.x / kChannelTiles;
-  const Element* y_group =
-      grad_y + (P::channels_last ? static_cast<long long>(group) * kGroupOut
-                                 : static_cast<long long>(group) * kGroupOut * sizes.out_h * sizes.out_w);
   const int first_channel = group * kGroupIn + first_in;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   unsigned int* weights = reinterpret_cast<unsigned int*>(shared + kWeightOffset);
   int* places = reinterpret_cast<int*>(shared + kPlaceOffset);
   int* weight_places = reinterpret_cast<int*>(shared + kWeightPlaceOffset);
-  stage_tile(reinterpret_cast<Element*>(shared), y_group, tile_at(first_tile, sizes), sizes);
-  async_copy_commit();
+  stage_tile(reinterpret_cast<Element*>(shared), grad_y, group, tile_at(first_tile, sizes), sizes);
+  if (kIsAsynchronous) {
+    async_copy_commit();
+  }
   find_words(places, weight_places);
   __syncthreads();  // the words of K are found
   stage_weights(weights, weight + static_cast<long long>(first_channel) * (kGroupOut * kTaps), weight_places,
@@ -344,12 +344,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
   for (int index = first_tile; index < tiles; index += tile_step) {
     if (index + tile_step < tiles) {
-      stage_tile(reinterpret_cast<Element*>(shared + (1 - buffer) * kBufferBytes), y_group,
+      stage_tile(reinterpret_cast<Element*>(shared + (1 - buffer) * kBufferBytes), grad_y, group,
                  tile_at(index + tile_step, sizes), sizes);
     }
-    async_copy_commit();
-    async_copy_wait(1);
-    __syncthreads();  // the tile is staged, and so are the weights
+    if (kIsAsynchronous) {
+      async_copy_commit();
+      async_copy_wait(1);
+    }
+    if (kIsAsynchronous || !kTwoCopies) {
+      __syncthreads();  // the tile is staged, and so are the weights
+    }
     unsigned char* window = shared + buffer * kBufferBytes;
     if (kTwoCopies) {
       shift_window(window);
@@ -360,7 +364,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
                                 (static_cast<Offset>(tile.row) * sizes.in_w + tile.column) *
                                     static_cast<Offset>(P::channels_last ? P::x_channels : 1));
 #pragma unroll 1
-    for (int item = warp; item < kChunks * kParts; item += P::warps) {
+    for (int item = warp; item < kItems; item += P::warps) {
       const int first = item / kParts * kWarpPositions;
       const int part = item % kParts;
       LanePlaces from;

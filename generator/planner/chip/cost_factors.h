@@ -189,9 +189,10 @@ namespace convtgen {
   FACTOR(mma_input_shift, 14, "the same for a vector of its shifted copy") \
   FACTOR(mma_input_store, 3, "the same for a store of outputs") \
   FACTOR(mma_input_item, 60, "the same for a warp's positions, besides") \
-  FACTOR(mma_input_weight, 30, "instructions for a word of weights") \
-  FACTOR(mma_input_wait, 8, "times a tile's work that an SM waits; its warps hide their share") \
-  FACTOR(mma_input_begin, 3500, "until a first window has come, and until the last outputs are stored") \
+  FACTOR(mma_input_weight, 60, "instructions for a word of weights") \
+  FACTOR(mma_input_wait, 4, "times a tile's work that an SM waits; its warps hide their share") \
+  FACTOR(mma_input_begin, 4500, "until a first window has come, and until the last outputs are stored") \
+  FACTOR(mma_input_cut_lines, 62, "billions a second of lines whose sectors a store writes in part") \
   FACTOR(mma_input_measured, 1.1, "median of measured / predicted") \
   FACTOR(mma_grad_weight_copied, 68, "bytes a cycle that shared memory takes of positions, staged or rounded") \
   FACTOR(mma_grad_weight_copy, 12, "instructions for an asynchronous copy of positions") \

@@ -20,6 +20,7 @@
 namespace convtgen {
 namespace planners::mma_grad_input {
 
+constexpr std::int64_t kLeastIn = 4;             // input channels of a group
 constexpr std::int64_t kMostOuts = 32;           // output channels of a group
 constexpr std::int64_t kMostAccumulators = 96;   // of a thread
 constexpr std::int64_t kOtherRegisters = 56;     // of a thread, besides accumulators and A fragments
@@ -27,14 +28,16 @@ constexpr std::int64_t kMostThreadsOfSm = 1024;  // that are asked for
 constexpr std::int64_t kMostBlocksOfSm = 8;
 constexpr std::int64_t kMostTile = 1024;  // positions
 constexpr std::int64_t kBanks = 32;       // of shared memory
+constexpr std::int64_t kSector = 32;      // bytes of memory
+constexpr std::int64_t kLine = 128;
 
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (warps, 8), (tile_h, 1), (tile_w, 32), (m_tiles, 1), (n_tiles, 1), (block_n, 8),
                          (copy_bytes, 2), (store, 1), (blocks_per_sm, 1));
 /// The template's constants that are asked for.
-CONVTGEN_CONSTANTS(kThreads, kChunks, kTileN, kParts, kChannelTiles, kUnit, kPixel, kRowsAdjacent, kWindowRows,
-                   kRowUnits, kWindowBytes, kStep, kPack, kTwoCopies, kSteps, kFullSteps, kStepWords, kStoreTiles,
-                   kAccumulators, kSharedBytes, kAlignment);
+CONVTGEN_CONSTANTS(kThreads, kTileN, kItems, kWarpPositions, kChannelTiles, kUnit, kPixel, kRowsAdjacent, kWindowRows,
+                   kRowUnits, kPitch, kWindowBytes, kPositionStep, kPack, kTwoCopies, kSteps, kFullSteps, kStepWords,
+                   kStoreTiles, kAccumulators, kSharedBytes, kAlignment);
 
 std::int64_t extent(const Facts& f, std::size_t axis) {
   return std::max<std::int64_t>(1, f.sizes.extents[axis]);
@@ -120,10 +123,12 @@ bool fits_sm(const Facts& f, Block& b, std::int64_t& least_bytes) {
 /// Wavefronts of a load of A fragments: the most words that lanes want of one bank. Lanes of a group of four read
 /// adjacent words.
 double wavefronts_of_load(const Facts& f, const Block& b, Constants& c) {
-  const std::int64_t distance = c[kStep] * (f.channels_last ? 1 : 2 * b.m_tiles);
+  const std::int64_t distance = f.channels_last ? 1 : 2 * b.m_tiles;  // positions
   std::array<std::set<std::int64_t>, kBanks> words;
   for (std::int64_t lane = 0; lane < 32; ++lane) {
-    const std::int64_t element = lane / 4 * distance;
+    const std::int64_t position = lane / 4 * distance;
+    const std::int64_t element =
+        position / b.tile_w * f.rows.stride * c[kPitch] + position % b.tile_w * c[kPositionStep];
     const std::int64_t word = element / c[kPack] + element % c[kPack] * c[kWindowBytes] / 4 + lane % 4;
     words[static_cast<std::size_t>(word % kBanks)].insert(word);
   }
@@ -134,6 +139,21 @@ double wavefronts_of_load(const Facts& f, const Block& b, Constants& c) {
   return static_cast<double>(most);
 }
 
+/// Lines of memory that stores write sectors of in part, each by an instruction of a warp.
+double cut_lines(const Facts& f, const Block& b, Constants& c) {
+  // Adjacent outputs that a warp's lanes have, and how many instructions store them.
+  const std::int64_t outputs =
+      f.channels_last ? std::min(4 * b.store, f.group_in) : std::min(b.tile_w, c[kWarpPositions]);
+  const std::int64_t times = f.channels_last ? 1 : 2 * b.m_tiles / b.store;
+  const std::int64_t pitch =
+      f.channels_last ? std::gcd(f.group_in, x_tensor_channels(f.layer)) : f.columns.extent.value_or(1);
+  if (times == 1 && outputs * f.bytes % kSector == 0 && pitch * f.bytes % kSector == 0) {
+    return 0;
+  }
+  const double crossed = static_cast<double>((outputs - b.store) * f.bytes) / kLine;
+  return static_cast<double>(f.shape.input_elements * times) / static_cast<double>(outputs) * (1 + crossed);
+}
+
 struct MmaGradInput : Planner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradInput;
   static constexpr Features kNeeds = {Feature::kMmaF16, Feature::kCpAsync};
@@ -141,10 +161,12 @@ struct MmaGradInput : Planner<Facts, kConstants> {
   static constexpr bool kNeedsShape = true;
 
   static Checks checks(const Layer& layer) {
-    const std::int64_t outs = layer.out_channels / layer.groups;
-    return {require(outs <= kMostOuts,
-                    "groups of {} output channels; at most {}, whose taps are adjacent in a window of grad_y", outs,
-                    kMostOuts)};
+    const std::int64_t ins = layer.in_channels / layer.groups, outs = layer.out_channels / layer.groups;
+    return {
+        require(ins >= kLeastIn, "groups of {} input channels; at least {} of the 8 that a product has", ins, kLeastIn),
+        require(outs <= kMostOuts,
+                "groups of {} output channels; at most {}, whose taps are adjacent in a window of grad_y", outs,
+                kMostOuts)};
   }
   static Checks size_checks(const Facts& f) { return {check_warp_products(f.target, f.layer.compute, kNeeds)}; }
   static Parameters parameters(const Problem& problem) {
@@ -179,7 +201,7 @@ struct MmaGradInput : Planner<Facts, kConstants> {
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const auto m = static_cast<double>(b.m_tiles), n = static_cast<double>(b.n_tiles);
     const double steps = c.number(kSteps), ragged = steps - c.number(kFullSteps);
-    const double items = c.number(kChunks) * c.number(kParts);
+    const double items = c.number(kItems);
     const double products = steps * m * n;
     const double loads = 4 * m * steps;
     const double rounding = f.bytes == 4 ? loads : 0;
@@ -188,6 +210,10 @@ struct MmaGradInput : Planner<Facts, kConstants> {
     const double instructions = products + loads + rounding + steps * (n + 8) + ragged * (4 * m + 12) +
                                 stores * f.factors.mma_input_store + f.factors.mma_input_item;
     const double units = c.number(kWindowRows) * c.number(kRowUnits);
+    // Pieces of pixels are read by sectors of 32 bytes.
+    const auto copied = static_cast<double>(
+        c[kRowsAdjacent] != 0 ? b.copy_bytes
+                              : std::max(b.copy_bytes, std::min(kSector, y_tensor_channels(f.layer) * f.bytes)));
     const double shifted = c[kTwoCopies] != 0 ? c.number(kWindowBytes) / 16 : 0;
     const double copies = (units * f.factors.mma_input_copy + shifted * f.factors.mma_input_shift) / 32;
     const double tile =
@@ -195,7 +221,7 @@ struct MmaGradInput : Planner<Facts, kConstants> {
                              .shared_wavefronts = items * (loads * wavefronts_of_load(f, b, c) + steps * (2 * n + 2)) +
                                                   c.number(kWindowBytes) / 128,
                              .instructions = (items * instructions + copies) / 4,
-                             .l2_bytes = c.number(kWindowBytes)});
+                             .l2_bytes = units * copied});
     const double waits = 1 + f.factors.mma_input_wait / static_cast<double>(b.warps * b.blocks_per_sm);
     const double weights = steps * c.number(kTileN) * 64 * f.factors.mma_input_weight / 128;
     const std::int64_t tiles = f.sizes.batch * ceil_div(extent(f, kHeight), b.tile_h) *
@@ -206,13 +232,12 @@ struct MmaGradInput : Planner<Facts, kConstants> {
         rounds > 1 ? rounds * b.blocks_per_sm
                    : std::min(b.blocks_per_sm, ceil_div(tiles, std::int64_t{f.target.multiprocessors})));
     const double blocks = std::min(static_cast<double>(b.blocks_per_sm), of_sm);
-    const std::int64_t stored = b.store * f.bytes * (f.channels_last ? 4 : 8);
     return call_seconds(f, {.first_cycles = f.factors.mma_input_begin + weights * blocks,
                             .waves = of_sm,
                             .wave_cycles = tile * waits,
                             .hidden_less = f.factors.hidden_less,
                             .measured = f.factors.mma_input_measured}) +
-           piece_seconds(f.target, static_cast<double>(f.shape.input_elements * f.bytes), stored);
+           cut_lines(f, b, c) / (f.factors.mma_input_cut_lines * 1e9);
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", b.tile_h, b.tile_w,
