@@ -376,11 +376,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       }
       from.weights = reinterpret_cast<const uint2*>(weights) + (part * P::n_tiles * 32 + lane);
       Accumulators acc = {};
-#pragma unroll 4
+#pragma unroll 2
       for (int step = 0; step < kFullSteps; ++step) {
         multiply_step(acc, from, step, lane, true);
       }
-#pragma unroll
+#pragma unroll 2
       for (int step = kFullSteps; step < kSteps; ++step) {
         multiply_step(acc, from, step, lane, false);
       }

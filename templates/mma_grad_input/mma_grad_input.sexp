@@ -1,5 +1,5 @@
 (program mma_grad_input
-  (digest "e50e14fce98f4ebbfc39b0db9475aaf0bfaa4952746eafb2fc414c87279ec77c")
+  (digest "31ed6c4bf21856ad0d9bc75bf9ea61ade6c15d8457dca3320ab6d27f92585248")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -696,9 +696,9 @@
           (do @68 (= (at (. from places) half) (+ places (+ (* (% lane 4) 2) (? kTwoCopies (* (% element 2) (* kSteps kStepWords)) 0))))))
         (do @70 (= (. from weights) (+ (reinterpret_cast (pointer (const uint2)) weights) (+ (* (* part P::n_tiles) 32) lane))))
         (declare @71 Accumulators acc (init))
-        (for @73 (pragma "unroll 4") (declare @73 int step 0) (< step kFullSteps) (++ step)
+        (for @73 (pragma "unroll 2") (declare @73 int step 0) (< step kFullSteps) (++ step)
           (do @74 (call multiply_step acc from step lane true)))
-        (for @77 (pragma "unroll") (declare @77 int step kFullSteps) (< step kSteps) (++ step)
+        (for @77 (pragma "unroll 2") (declare @77 int step kFullSteps) (< step kSteps) (++ step)
           (do @78 (call multiply_step acc from step lane false)))
         (declare @80 (const int) channels (- (- kGroupIn first_in) (* part (* P::n_tiles 8))))
         (declare @81 (const int) first_of_part (+ first_channel (* part (* P::n_tiles 8))))

@@ -15,8 +15,8 @@ TemplateFacts facts_of_mma_grad_input() {
       .drawer = {.no_depthwise = true, .few_out = true},
       .refused =
           {
-              {.layer = "63 -> 99; kernel 3; groups 3; input 1x8x8; dtype f16; directions grad_input",
-               .reason = "groups of 33 output channels; at most 32, whose taps are adjacent in a window of grad_y"},
+              {.layer = "63 -> 51; kernel 3; groups 3; input 1x8x8; dtype f16; directions grad_input",
+               .reason = "groups of 17 output channels; at most 16, whose taps are adjacent in a window of grad_y"},
               {.layer = "9 -> 9; kernel 3; groups 3; input 1x8x8; dtype f16; directions grad_input",
                .reason = "groups of 3 input channels; at least 4 of the 8 that a product has"},
               {.layer = "64 -> 3; kernel 3; input 1x8x8; dtype f16; directions grad_input",

@@ -21,7 +21,7 @@ namespace convtgen {
 namespace planners::mma_grad_input {
 
 constexpr std::int64_t kLeastIn = 4;             // input channels of a group
-constexpr std::int64_t kMostOuts = 32;           // output channels of a group
+constexpr std::int64_t kMostOuts = 16;           // output channels of a group
 constexpr std::int64_t kMostAccumulators = 96;   // of a thread
 constexpr std::int64_t kOtherRegisters = 56;     // of a thread, besides accumulators and A fragments
 constexpr std::int64_t kMostThreadsOfSm = 1024;  // that are asked for

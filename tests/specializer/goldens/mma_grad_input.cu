@@ -325,11 +325,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       }
       from.weights = reinterpret_cast<const uint2*>(weights) + lane;
       Accumulators acc = {};
-      #pragma unroll 4
+      #pragma unroll 2
       for (int step = 0; step < 2; ++step) {
         multiply_step(acc, from, step);
       }
-      #pragma unroll
+      #pragma unroll 2
       for (int step = 2; step < 4; ++step) {
         multiply_step_2(acc, from, step, lane);
       }

@@ -346,11 +346,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       from.weights = reinterpret_cast<const uint2*>(weights) + lane;
       Accumulators acc = {};
-      #pragma unroll 4
+      #pragma unroll 2
       for (int step = 0; step < 13; ++step) {
         multiply_step(acc, from, step);
       }
-      #pragma unroll
+      #pragma unroll 2
       for (int step = 13; step < kSteps; ++step) {
         multiply_step_2(acc, from, step, lane);
       }
