@@ -108,15 +108,6 @@ TemplateFacts facts_of_mma_grad_input() {
                .few_blocks = true,
                .block = "warps 2, tile_h 4, tile_w 8, m_tiles 1, n_tiles 1, block_n 16, copy_bytes 2, store 1"},
           },
-      .wrong_numbers =
-          {
-              .gradient_rounding =
-                  {
-                      {.name = "MmaGradInput",
-                       .layer = "conv_transpose2d 12 -> 2; kernel 2x2; input 1x4x12; compute tf32; directions "
-                                "grad_input"},
-                  },
-          },
       .nan_gradients =
           {
               {.name = "mma_grad_input", .rest = "20 -> 8; kernel 3x3; padding 1x1; input 7x6x7"},
