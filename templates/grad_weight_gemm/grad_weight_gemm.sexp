@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "bfd4e090db679d2ef27e43176b69136520a796476f086ca0922c156e0604c020")
+  (digest "f2e2a3c81015127c037447032b9f86bc7fe8e7737dfec91b4023a584537387dd")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -808,6 +808,20 @@
     (argument "unsigned int" word)
     (declare @1 (const float) value (call __uint_as_float word))
     (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
+  (function @21 device "unsigned int" nearest_part
+    (comment "The same with the nearest high part, so that the product of low parts, which is left out, is at most 2^-22 of the")
+    (comment "whole one: for sums of few terms. A value that would round to infinity has its high bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (declare @1 (const "unsigned int") rounded (+ word 0x1000u))
+    (return @2 (call high_part (? (== (& rounded 0x7f800000u) 0x7f800000u) word rounded))))
+  (function @25 device "unsigned int" rest_of
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (argument "unsigned int" nearest)
+    (declare @1 (const float) value (call __uint_as_float word))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float nearest))))
     (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
   (file "staging.h")
   (constant @9 int kWords (? (&& P::channels_last (! kSplit)) 4 kVector) (trail "of a unit"))

@@ -6,11 +6,6 @@
 #include "grad_weight/target.h"
 #include "layout.h"
 
-// The thread's accumulator of this number.
-__device__ __forceinline__ float& acc_at(PartAccumulators& acc, const int i) {
-  return acc[i / (kColumnTiles * 4)][i / 4 % kColumnTiles][i % 4];
-}
-
 // Puts four sums to shared memory, or adds them to what lies there.
 __device__ __forceinline__ void put_four(float* to, const float4& sums, bool adds) {
   float4 all = sums;

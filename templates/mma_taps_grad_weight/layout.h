@@ -85,6 +85,9 @@ constexpr int kWindowCopies = kPlanesOut * kWindowRows * kRuns * kRunVectors;
 constexpr int kPositions = P::tile_rows * P::tile_columns;
 constexpr int kSteps = kPositions / kInstructionK;  // of all warps that share them
 constexpr int kOwnSteps = kSteps / P::warps_k;
+// Steps that are written out. Tensor cores truncate each sum: of values that are split accumulators are promoted to
+// fp32 totals after these, three products each (grad_weight/terms.h has the error of 16).
+constexpr int kStepsTogether = P::splits && kOwnSteps % 4 == 0 ? 4 : kOwnSteps % 2 == 0 ? 2 : 1;
 constexpr int kPart = smaller(P::tile_columns, kInstructionK);  // of a product, in one row
 constexpr int kRowSteps = ceil_div(P::tile_columns, kInstructionK);
 

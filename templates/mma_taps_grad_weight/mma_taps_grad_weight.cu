@@ -8,6 +8,9 @@
 // for the positions of a lane: nothing is unfolded. Positions are cut into slices. A block goes over the tiles of one
 // slice, and its warps share the positions of a tile; a second kernel adds the slices in their order, so that results
 // have the same bits in each call.
+//
+// fp32 values may be split (f32x3), for results as accurate as fp32: a value is a high and a low part of tf32, and
+// three products are made of these.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -90,6 +93,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     __syncthreads();
   }
   PartAccumulators acc = {};
+  PartAccumulators sums = {};  // fp32 totals of values that are split
   int stage = 0;
   // The first turns issue copies alone.
 #pragma unroll 1
@@ -116,17 +120,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     async_copy_commit();
     stage = stage + 1 == P::stages ? 0 : stage + 1;
     if (consumed >= 0) {
-      multiply_stage(acc, shared + stage * kStageBytes, places, warp_k);
+      multiply_stage(acc, sums, shared + stage * kStageBytes, places, warp_k);
       if constexpr (P::promote_stages > 0) {
         if ((consumed + 1) % P::promote_stages == 0) {
-          promote(acc, own_totals, consumed < P::promote_stages);
+          promote(P::splits ? sums : acc, own_totals, consumed < P::promote_stages);
         }
       }
     }
   }
   if (P::promote_stages > 0 && count >= P::promote_stages) {
-    add_totals(acc, own_totals);
+    add_totals(P::splits ? sums : acc, own_totals);
   }
-  store_block(acc, static_cast<float*>(shared_memory()), target, partial, grad_weight, warp_in, warp_columns, warp_k,
-              thread);
+  store_block(P::splits ? sums : acc, static_cast<float*>(shared_memory()), target, partial, grad_weight, warp_in,
+              warp_columns, warp_k, thread);
 }

@@ -1,5 +1,5 @@
 (program mma_taps_grad_weight
-  (digest "fb7e25a09519515e7d7e356fe8c3b40386db2a202e7ca7249b051e903fc856fb")
+  (digest "d419cedd674e7eac788e3c5e4119493aee0b81c2076c4860c37f1570f3d60fb2")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -31,6 +31,7 @@
   (type_parameter Offset int)
   (parameter int type 0)
   (parameter int store 1)
+  (parameter bool splits false)
   (parameter int taps_h 4)
   (parameter int taps_w 4)
   (parameter int block_in 64)
@@ -235,27 +236,28 @@
   (constant @85 int kPositions (* P::tile_rows P::tile_columns))
   (constant @86 int kSteps (/ kPositions kInstructionK) (trail "of all warps that share them"))
   (constant @87 int kOwnSteps (/ kSteps P::warps_k))
-  (constant @88 int kPart (call smaller P::tile_columns kInstructionK) (trail "of a product, in one row"))
-  (constant @89 int kRowSteps (call ceil_div P::tile_columns kInstructionK))
-  (constant @93 int kInputPitch (? (== P::type kWgmmaTf32) (* 4 (? P::channels_last (+ P::block_in (call floor_mod (- 8 P::block_in) 32)) (+ kPositions (call floor_mod (- 4 kPositions) 8)))) (* 16 (+ (* (/ (call ceil_div (? P::channels_last P::block_in kPositions) kVector) 2) 2) 1))))
-  (constant @97 int kInputBytes (* (? P::channels_last kPositions P::block_in) kInputPitch))
-  (constant @98 int kCopiedIn (call smaller P::block_in kGroupIn) (trail "channels that copies bring"))
-  (constant @99 int kInputCopy (? P::channels_last (call greatest_common_divisor (call greatest_common_divisor kVector P::x_channels) (call greatest_common_divisor kGroupIn (? (> kInTiles 1) P::block_in 0))) (call greatest_common_divisor (call greatest_common_divisor kVector P::tile_columns) (? (>= P::width 0) P::width 1))))
-  (constant @104 int kInputVectors (/ (? P::channels_last kCopiedIn P::tile_columns) kInputCopy) (trail "of a pixel, or a row"))
-  (constant @105 int kInputCopies (* (? P::channels_last kPositions (* kCopiedIn P::tile_rows)) kInputVectors))
-  (constant @107 int kStageBytes (+ kInputBytes (* (call ceil_div kWindowBytes 16) 16)))
-  (constant @110 int kBlockColumns (* (* 8 kColumnTiles) P::warps_columns))
-  (constant @111 int kResultPitch (+ kBlockColumns (call floor_mod (- (? kPairs 16 8) kBlockColumns) 32)))
-  (constant @112 int kResultBytes (* (* P::block_in kResultPitch) 4))
-  (constant @113 int kSharedBytes (call larger (* P::stages kStageBytes) kResultBytes))
-  (constant @116 int kAlignment (* (call larger kInputCopy kWindowCopy) kElementBytes))
-  (static_assert @118 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @119 (== (% P::block_in (* 16 P::warps_in)) 0) "warps have whole products")
-  (static_assert @120 (|| (== (% P::tile_columns kInstructionK) 0) (&& (== (% kInstructionK P::tile_columns) 0) (>= P::tile_columns 4))) "products have whole rows of a tile, or parts of one")
-  (static_assert @122 (== (% kPositions (* kInstructionK P::warps_k)) 0) "warps have whole products of positions")
-  (static_assert @123 (>= P::stages 2) "a stage is read while the next one comes")
+  (constant @90 int kStepsTogether (? (&& P::splits (== (% kOwnSteps 4) 0)) 4 (? (== (% kOwnSteps 2) 0) 2 1)))
+  (constant @91 int kPart (call smaller P::tile_columns kInstructionK) (trail "of a product, in one row"))
+  (constant @92 int kRowSteps (call ceil_div P::tile_columns kInstructionK))
+  (constant @96 int kInputPitch (? (== P::type kWgmmaTf32) (* 4 (? P::channels_last (+ P::block_in (call floor_mod (- 8 P::block_in) 32)) (+ kPositions (call floor_mod (- 4 kPositions) 8)))) (* 16 (+ (* (/ (call ceil_div (? P::channels_last P::block_in kPositions) kVector) 2) 2) 1))))
+  (constant @100 int kInputBytes (* (? P::channels_last kPositions P::block_in) kInputPitch))
+  (constant @101 int kCopiedIn (call smaller P::block_in kGroupIn) (trail "channels that copies bring"))
+  (constant @102 int kInputCopy (? P::channels_last (call greatest_common_divisor (call greatest_common_divisor kVector P::x_channels) (call greatest_common_divisor kGroupIn (? (> kInTiles 1) P::block_in 0))) (call greatest_common_divisor (call greatest_common_divisor kVector P::tile_columns) (? (>= P::width 0) P::width 1))))
+  (constant @107 int kInputVectors (/ (? P::channels_last kCopiedIn P::tile_columns) kInputCopy) (trail "of a pixel, or a row"))
+  (constant @108 int kInputCopies (* (? P::channels_last kPositions (* kCopiedIn P::tile_rows)) kInputVectors))
+  (constant @110 int kStageBytes (+ kInputBytes (* (call ceil_div kWindowBytes 16) 16)))
+  (constant @113 int kBlockColumns (* (* 8 kColumnTiles) P::warps_columns))
+  (constant @114 int kResultPitch (+ kBlockColumns (call floor_mod (- (? kPairs 16 8) kBlockColumns) 32)))
+  (constant @115 int kResultBytes (* (* P::block_in kResultPitch) 4))
+  (constant @116 int kSharedBytes (call larger (* P::stages kStageBytes) kResultBytes))
+  (constant @119 int kAlignment (* (call larger kInputCopy kWindowCopy) kElementBytes))
+  (static_assert @121 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @122 (== (% P::block_in (* 16 P::warps_in)) 0) "warps have whole products")
+  (static_assert @123 (|| (== (% P::tile_columns kInstructionK) 0) (&& (== (% kInstructionK P::tile_columns) 0) (>= P::tile_columns 4))) "products have whole rows of a tile, or parts of one")
+  (static_assert @125 (== (% kPositions (* kInstructionK P::warps_k)) 0) "warps have whole products of positions")
+  (static_assert @126 (>= P::stages 2) "a stage is read while the next one comes")
   (file "mma_taps_grad_weight.cu")
-  (section @25 "Elements")
+  (section @28 "Elements")
   (file "device/convert.h")
   (primitive @4 computes float half_to_float (uses) "__device__ __forceinline__ float half_to_float(unsigned short bits) {\n  float value;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n  return value;\n}")
   (primitive @10 computes "unsigned short" float_to_half (uses) "__device__ __forceinline__ unsigned short float_to_half(float value) {\n  unsigned short bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n  return bits;\n}")
@@ -378,8 +380,8 @@
               (else
                 (do @9 (= (* to) (* from))))))))))
   (file "mma_taps_grad_weight.cu")
-  (alias @28 WeightIndex "long long")
-  (alias @29 Offset P::Offset)
+  (alias @31 WeightIndex "long long")
+  (alias @32 Offset P::Offset)
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -420,7 +422,7 @@
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "mma_taps_grad_weight.cu")
-  (section @33 "Staging")
+  (section @36 "Staging")
   (file "staging.h")
   (function @10 device void copy
     (comment "Copies some adjacent elements, or zeros.")
@@ -528,11 +530,42 @@
           (do @24 (= is_inside (&& (&& (&& is_row (>= ox 0)) (< ox out_w)) (|| (== (% kGroupOut P::block_out) 0) (< (* vector kWindowCopy) (. source outs))))))))
       (do @27 (call copy (+ to (* (+ (+ (+ (* plane kPlanePitch) (* row kRowPitch)) (* run kRunPitch)) (* vector kWindowCopy)) kElementBytes)) (? is_inside (+ grad_y (+ of_row element)) grad_y) kWindowCopy is_inside))))
   (file "mma_taps_grad_weight.cu")
-  (section @36 "Products")
+  (section @39 "Products")
+  (file "grad_weight/parts.h")
+  (function @10 device "unsigned int" high_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (& word 0xffffe000u)))
+  (function @13 device "unsigned int" low_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (declare @1 (const float) value (call __uint_as_float word))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
+  (function @21 device "unsigned int" nearest_part
+    (comment "The same with the nearest high part, so that the product of low parts, which is left out, is at most 2^-22 of the")
+    (comment "whole one: for sums of few terms. A value that would round to infinity has its high bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (declare @1 (const "unsigned int") rounded (+ word 0x1000u))
+    (return @2 (call high_part (? (== (& rounded 0x7f800000u) 0x7f800000u) word rounded))))
+  (function @25 device "unsigned int" rest_of
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (argument "unsigned int" nearest)
+    (declare @1 (const float) value (call __uint_as_float word))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float nearest))))
+    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
   (file "products.h")
-  (alias @10 PartAccumulators (array (array (array float 4) kColumnTiles) kRowTiles)
+  (alias @11 PartAccumulators (array (array (array float 4) kColumnTiles) kRowTiles)
     (comment "One thread's accumulators: of each tile of 16 input channels and of 8 columns of its warp."))
-  (function @12 device void multiply_add
+  (function @14 device (reference float) acc_at
+    (comment "The thread's accumulator of this number.")
+    (attributes "__forceinline__")
+    (argument (reference PartAccumulators) acc)
+    (argument (const int) i)
+    (return @1 (at (at (at acc (/ i (* kColumnTiles 4))) (% (/ i 4) kColumnTiles)) (% i 4))))
+  (function @18 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -546,17 +579,17 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (section @22 "Places")
-  (constant @26 int kPlaces (/ kColumnTiles kTilesTogether))
-  (record @27 Places
+  (section @28 "Places")
+  (constant @32 int kPlaces (/ kColumnTiles kTilesTogether))
+  (record @33 Places
     (field int input)
     (field (array int kPlaces) columns))
-  (function @33 constexpr int window_place
+  (function @39 constexpr int window_place
     (comment "Bytes of the window from the first position of a product to another one of it.")
     (argument int position)
     (return @1 (* (+ (* (/ position kPart) (* kPositionRows kRowPitch)) (* (% position kPart) kPositionPitch)) kElementBytes)))
-  (constant @37 int kHalfPlace (call window_place (/ kInstructionK 2)))
-  (function @40 device int column_place
+  (constant @43 int kHalfPlace (call window_place (/ kInstructionK 2)))
+  (function @46 device int column_place
     (comment "Bytes of the window from a position's first tap to a column of the products.")
     (attributes "__forceinline__")
     (argument int column)
@@ -565,7 +598,7 @@
     (declare @3 (const int) plane (/ row P::taps_h))
     (declare @4 (const int) of_tap (? kTapsTogether (- of_row kLead) (+ (* (/ of_row kTogether) (* P::dilation_w kPixelPitch)) (% of_row kTogether))))
     (return @6 (* (+ (+ (+ (* plane kPlanePitch) (* (% row P::taps_h) (* P::dilation_h kRowPitch))) kWindowShift) of_tap) kElementBytes)))
-  (function @49 device Places places_of
+  (function @55 device Places places_of
     (attributes "__forceinline__")
     (argument int lane)
     (argument int warp_in)
@@ -582,16 +615,21 @@
       (declare @14 (const int) column (* (+ (* (+ (* warp_columns kPlaces) i) 8) (/ lane 4)) kTilesTogether))
       (do @15 (= (at (. places columns) i) (+ (+ kInputBytes position) (call column_place (call min column (- kColumns kTilesTogether)))))))
     (return @17 places))
-  (section @69 "Fragments")
-  (function @71 device "unsigned int" shared_word
+  (section @75 "Fragments")
+  (function @77 device "unsigned int" shared_word
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) from)
     (return @1 (* (reinterpret_cast (pointer (const "unsigned int")) from))))
-  (function @74 device "unsigned int" shared_half
+  (function @80 device "unsigned int" shared_half
     (attributes "__forceinline__")
     (argument (pointer (const "unsigned char")) from)
     (return @1 (* (reinterpret_cast (pointer (const "unsigned short")) from))))
-  (function @79 device void load_rows
+  (function @85 device "unsigned int" word_of_tf32
+    (comment "A value, rounded as products take it; of those that are split, as it is.")
+    (attributes "__forceinline__")
+    (argument (pointer (const "unsigned char")) from)
+    (return @1 (? P::splits (call shared_word from) (call operand (call shared_word from)))))
+  (function @90 device void load_rows
     (comment "Loads an A fragment: 16 input channels by the positions of a product.")
     (attributes "__forceinline__")
     (argument (reference (array "unsigned int" 4)) a)
@@ -600,17 +638,17 @@
       (then
         (declare_constexpr @2 int kChannels (* 8 (? P::channels_last kElementBytes kInputPitch)))
         (declare_constexpr @3 int kHalf (* 4 (? P::channels_last kInputPitch kElementBytes)))
-        (do @4 (= (at a 0) (call operand (call shared_word from))))
-        (do @5 (= (at a 1) (call operand (call shared_word (+ from kChannels)))))
-        (do @6 (= (at a 2) (call operand (call shared_word (+ from kHalf)))))
-        (do @7 (= (at a 3) (call operand (call shared_word (+ from (+ kHalf kChannels)))))))
+        (do @4 (= (at a 0) (call word_of_tf32 from)))
+        (do @5 (= (at a 1) (call word_of_tf32 (+ from kChannels))))
+        (do @6 (= (at a 2) (call word_of_tf32 (+ from kHalf))))
+        (do @7 (= (at a 3) (call word_of_tf32 (+ from (+ kHalf kChannels))))))
       (else
         (if_constexpr @8 P::channels_last
           (then
             (do @9 (call matrix_load_x4_transposed a from)))
           (else
             (do @11 (call matrix_load_x4 a from)))))))
-  (function @95 device void load_columns
+  (function @106 device void load_columns
     (comment "Loads the B fragments of 8 columns, or of the even and the odd ones of 16.")
     (attributes "__forceinline__")
     (argument (reference (array (array "unsigned int" 2) kTilesTogether)) b)
@@ -618,7 +656,7 @@
     (for @2 (pragma "unroll") (declare @2 int half 0) (< half 2) (++ half)
       (if_constexpr @3 (== P::type kWgmmaTf32)
         (then
-          (do @4 (= (at (at b 0) half) (call operand (call shared_word (+ from (* half kHalfPlace)))))))
+          (do @4 (= (at (at b 0) half) (call word_of_tf32 (+ from (* half kHalfPlace))))))
         (else
           (if_constexpr @5 kPairs
             (then
@@ -628,34 +666,69 @@
               (do @9 (= (at (at b (- kTilesTogether 1)) half) (call high_halves first second))))
             (else
               (do @11 (= (at (at b 0) half) (| (call shared_half (+ from (* half kHalfPlace))) (<< (call shared_half (+ from (+ (* half kHalfPlace) (call window_place 1)))) 16))))))))))
-  (section @112 "Stages")
-  (function @115 device void multiply_stage
-    (comment "Adds the products of the warp's positions of a stage.")
+  (section @123 "Stages")
+  (function @126 device void split_words
+    (comment "Splits the words of a fragment in their parts.")
+    (attributes "__forceinline__")
+    (argument (reference (array "unsigned int" 4)) high)
+    (argument (reference (array "unsigned int" 4)) low)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i 4) (++ i)
+      (declare @3 (const "unsigned int") word (at high i))
+      (do @4 (= (at high i) (call nearest_part word)))
+      (do @5 (= (at low i) (call rest_of word (at high i))))))
+  (function @136 device void multiply_step
+    (comment "Adds the products of a step, whose words begin at `input` and, for each tile of columns, at its place in `window`.")
     (attributes "__forceinline__")
     (argument (reference PartAccumulators) acc)
+    (argument (pointer (const "unsigned char")) input)
+    (argument (pointer (const "unsigned char")) window)
+    (argument (reference (const Places)) places)
+    (declare @2 (array (array "unsigned int" 4) kRowTiles) a)
+    (declare @3 (array (array "unsigned int" 4) kRowTiles) low_a)
+    (for @5 (pragma "unroll") (declare @5 int tile 0) (< tile kRowTiles) (++ tile)
+      (do @6 (call load_rows (at a tile) (+ input (* (* tile 16) (? P::channels_last kElementBytes kInputPitch)))))
+      (if_constexpr @7 P::splits
+        (then
+          (do @8 (call split_words (at a tile) (at low_a tile))))))
+    (for @12 (pragma "unroll") (declare @12 int i 0) (< i kPlaces) (++ i)
+      (declare @13 (array (array "unsigned int" 2) kTilesTogether) b)
+      (do @14 (call load_columns b (+ window (at (. places columns) i))))
+      (if_constexpr @15 P::splits
+        (then
+          (declare @16 (array (const "unsigned int") 2) high (init (call nearest_part (at (at b 0) 0)) (call nearest_part (at (at b 0) 1))))
+          (declare @17 (array (const "unsigned int") 2) low (init (call rest_of (at (at b 0) 0) (at high 0)) (call rest_of (at (at b 0) 1) (at high 1))))
+          (for @19 (pragma "unroll") (declare @19 int tile 0) (< tile kRowTiles) (++ tile)
+            (do @20 (call multiply_add (at (at acc tile) i) (at low_a tile) high))
+            (do @21 (call multiply_add (at (at acc tile) i) (at a tile) low))
+            (do @22 (call multiply_add (at (at acc tile) i) (at a tile) high))))
+        (else
+          (for @26 (pragma "unroll") (declare @26 int each 0) (< each kTilesTogether) (++ each)
+            (for @28 (pragma "unroll") (declare @28 int tile 0) (< tile kRowTiles) (++ tile)
+              (do @29 (call multiply_add (at (at acc tile) (+ (* i kTilesTogether) each)) (at a tile) (at b each)))))))))
+  (function @173 device void multiply_stage
+    (comment "Adds the products of the warp's positions of a stage{with totals: , to the totals}.")
+    (attributes "__forceinline__")
+    (argument (reference PartAccumulators) acc)
+    (argument (reference PartAccumulators) totals)
     (argument (pointer (const "unsigned char")) stage)
     (argument (reference (const Places)) places)
     (argument int warp_k)
     (declare_constexpr @2 int kLastRow (- P::kernel_h 1))
     (declare_constexpr @3 int kLastColumn (- P::kernel_w 1))
     (comment @4 "taps (0 to {kLastRow}, 0 to {kLastColumn})")
-    (for @6 (pragma "unroll 2") (declare @6 int own 0) (< own kOwnSteps) (++ own)
-      (declare @7 (const int) step (+ (* own P::warps_k) warp_k))
-      (declare @8 (const int) row (* (/ step kRowSteps) (/ kInstructionK kPart)))
-      (declare @9 (const int) column (* (% step kRowSteps) kPart))
-      (declare @10 (pointer (const "unsigned char")) input (+ (+ stage (. places input)) (* step (* kInstructionK (? P::channels_last kInputPitch kElementBytes)))))
-      (declare @12 (pointer (const "unsigned char")) window (+ stage (* (+ (* row (* kPositionRows kRowPitch)) (* column kPositionPitch)) kElementBytes)))
-      (declare @13 (array (array "unsigned int" 4) kRowTiles) a)
-      (for @15 (pragma "unroll") (declare @15 int tile 0) (< tile kRowTiles) (++ tile)
-        (do @16 (call load_rows (at a tile) (+ input (* (* tile 16) (? P::channels_last kElementBytes kInputPitch))))))
-      (for @19 (pragma "unroll") (declare @19 int i 0) (< i kPlaces) (++ i)
-        (declare @20 (array (array "unsigned int" 2) kTilesTogether) b)
-        (do @21 (call load_columns b (+ window (at (. places columns) i))))
-        (for @23 (pragma "unroll") (declare @23 int each 0) (< each kTilesTogether) (++ each)
-          (for @25 (pragma "unroll") (declare @25 int tile 0) (< tile kRowTiles) (++ tile)
-            (do @26 (call multiply_add (at (at acc tile) (+ (* i kTilesTogether) each)) (at a tile) (at b each))))))))
+    (for @6 (pragma "unroll 1") (declare @6 int first 0) (< first kOwnSteps) (+= first kStepsTogether)
+      (for @8 (pragma "unroll") (declare @8 int each 0) (< each kStepsTogether) (++ each)
+        (declare @9 (const int) step (+ (* (+ first each) P::warps_k) warp_k))
+        (declare @10 (const int) row (* (/ step kRowSteps) (/ kInstructionK kPart)))
+        (declare @11 (const int) column (* (% step kRowSteps) kPart))
+        (do @12 (call multiply_step acc (+ (+ stage (. places input)) (* step (* kInstructionK (? P::channels_last kInputPitch kElementBytes)))) (+ stage (* (+ (* row (* kPositionRows kRowPitch)) (* column kPositionPitch)) kElementBytes)) places)))
+      (if_constexpr @16 P::splits
+        (then
+          (for @18 (pragma "unroll") (declare @18 int i 0) (< i kAccumulators) (++ i)
+            (do @19 (+= (call acc_at totals i) (call acc_at acc i)))
+            (do @20 (= (call acc_at acc i) 0)))))))
   (file "mma_taps_grad_weight.cu")
-  (section @39 "Epilogue")
+  (section @42 "Epilogue")
   (file "grad_weight/target.h")
   (record @7 Target
     (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
@@ -687,13 +760,7 @@
     (argument "long long" tiles)
     (return @1 (/ (* tiles slice) P::slices)))
   (file "epilogue.h")
-  (function @10 device (reference float) acc_at
-    (comment "The thread's accumulator of this number.")
-    (attributes "__forceinline__")
-    (argument (reference PartAccumulators) acc)
-    (argument (const int) i)
-    (return @1 (at (at (at acc (/ i (* kColumnTiles 4))) (% (/ i 4) kColumnTiles)) (% i 4))))
-  (function @15 device void put_four
+  (function @10 device void put_four
     (comment "Puts four sums to shared memory, or adds them to what lies there.")
     (attributes "__forceinline__")
     (argument (pointer float) to)
@@ -705,7 +772,7 @@
         (declare @3 (const float4) before (* (reinterpret_cast (pointer (const float4)) to)))
         (do @4 (= all (call make_float4 (+ (. before x) (. sums x)) (+ (. before y) (. sums y)) (+ (. before z) (. sums z)) (+ (. before w) (. sums w)))))))
     (do @6 (= (* (reinterpret_cast (pointer float4) to)) all)))
-  (function @23 device void put_two
+  (function @18 device void put_two
     (attributes "__forceinline__")
     (argument (pointer float) to)
     (argument (reference (const float2)) sums)
@@ -716,7 +783,7 @@
         (declare @3 (const float2) before (* (reinterpret_cast (pointer (const float2)) to)))
         (do @4 (= all (call make_float2 (+ (. before x) (. sums x)) (+ (. before y) (. sums y)))))))
     (do @6 (= (* (reinterpret_cast (pointer float2) to)) all)))
-  (function @33 device void put_results
+  (function @28 device void put_results
     (comment "Puts a warp's accumulators to shared memory. Of columns that were read together those of two tiles alternate.")
     (attributes "__forceinline__")
     (argument (reference (const PartAccumulators)) acc)
@@ -737,7 +804,7 @@
             (do @12 (call put_four (+ row (* i 16)) (call make_float4 (at (at (at acc (/ half 2)) first) low) (at (at (at acc (/ half 2)) second) low) (at (at (at acc (/ half 2)) first) (+ low 1)) (at (at (at acc (/ half 2)) second) (+ low 1))) adds)))
           (else
             (do @17 (call put_two (+ row (* i 8)) (call make_float2 (at (at (at acc (/ half 2)) first) low) (at (at (at acc (/ half 2)) first) (+ low 1))) adds)))))))
-  (function @57 device void store_block
+  (function @52 device void store_block
     (comment "Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.")
     (attributes "__forceinline__")
     (argument (reference (const PartAccumulators)) acc)
@@ -796,7 +863,7 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i kAccumulators) (++ i)
       (do @3 (+= (call acc_at acc i) (at totals (* i kThreads))))))
   (file "mma_taps_grad_weight.cu")
-  (section @43 "Kernels")
+  (section @46 "Kernels")
   (file "device/channel_sums.h")
   (constant @12 int kBiasThreads 256)
   (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -964,7 +1031,7 @@
       (do @4 (+= sum (at partial_bias (+ (* slice P::out_channels) channel)))))
     (return @6 sum))
   (file "mma_taps_grad_weight.cu")
-  (constant @46 bool kAddWaits false)
+  (constant @49 bool kAddWaits false)
   (file "device/grid.h")
   (primitive @9 acts void grid_dependents_launch (uses) "// Lets the launch after this one begin, as soon as all blocks have said so or ended.\n__device__ __forceinline__ void grid_dependents_launch() {\n  asm volatile(\"griddepcontrol.launch_dependents;\");\n}")
   (primitive @16 acts void grid_dependency_wait (uses) "// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.\n__device__ __forceinline__ void grid_dependency_wait() {\n  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n}")
@@ -1028,7 +1095,7 @@
               (then
                 (do @30 (= (at grad_bias (- i kAdded)) (call narrow sum))))))))))
   (file "mma_taps_grad_weight.cu")
-  (function @50 kernel void mma_taps_grad_weight
+  (function @53 kernel void mma_taps_grad_weight
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) grad_y)
@@ -1078,40 +1145,42 @@
         (do @39 (call zero_inputs shared thread))
         (do @40 (call __syncthreads))))
     (declare @42 PartAccumulators acc (init))
-    (declare @43 int stage 0)
-    (comment @44 "The first turns issue copies alone.")
-    (for @46 (pragma "unroll 1") (declare @46 int issued 0) (< issued (+ count (- P::stages 1))) (++ issued)
-      (declare @47 (const int) consumed (- issued (- P::stages 1)))
-      (if @48 (>= consumed 0)
+    (declare @43 PartAccumulators sums (init)
+      (trail "fp32 totals of values that are split"))
+    (declare @44 int stage 0)
+    (comment @45 "The first turns issue copies alone.")
+    (for @47 (pragma "unroll 1") (declare @47 int issued 0) (< issued (+ count (- P::stages 1))) (++ issued)
+      (declare @48 (const int) consumed (- issued (- P::stages 1)))
+      (if @49 (>= consumed 0)
         (then
-          (do @49 (call async_copy_wait (- P::stages 2)))
-          (do @50 (call __syncthreads)
+          (do @50 (call async_copy_wait (- P::stages 2)))
+          (do @51 (call __syncthreads)
             (trail "the stage has come, and all have read the one that is copied next"))))
-      (if @52 (< issued count)
+      (if @53 (< issued count)
         (then
-          (declare @53 (pointer "unsigned char") to (+ shared (* stage kStageBytes)))
-          (do @54 (call copy_input to source next in_h in_w thread))
-          (do @55 (call copy_window (+ to kInputBytes) source next (. target first_kh) (. target first_kw) out_h out_w thread))
-          (do @56 (+= (. next column) P::tile_columns))
-          (if @57 (>= (. next column) in_w)
+          (declare @54 (pointer "unsigned char") to (+ shared (* stage kStageBytes)))
+          (do @55 (call copy_input to source next in_h in_w thread))
+          (do @56 (call copy_window (+ to kInputBytes) source next (. target first_kh) (. target first_kw) out_h out_w thread))
+          (do @57 (+= (. next column) P::tile_columns))
+          (if @58 (>= (. next column) in_w)
             (then
-              (do @58 (= (. next column) 0))
-              (do @59 (+= (. next row) P::tile_rows))
-              (if @60 (>= (. next row) in_h)
+              (do @59 (= (. next column) 0))
+              (do @60 (+= (. next row) P::tile_rows))
+              (if @61 (>= (. next row) in_h)
                 (then
-                  (do @61 (= (. next row) 0))
-                  (do @62 (++ (. next image)))))))))
-      (do @66 (call async_copy_commit))
-      (do @67 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
-      (if @68 (>= consumed 0)
+                  (do @62 (= (. next row) 0))
+                  (do @63 (++ (. next image)))))))))
+      (do @67 (call async_copy_commit))
+      (do @68 (= stage (? (== (+ stage 1) P::stages) 0 (+ stage 1))))
+      (if @69 (>= consumed 0)
         (then
-          (do @69 (call multiply_stage acc (+ shared (* stage kStageBytes)) places warp_k))
-          (if_constexpr @70 (> P::promote_stages 0)
+          (do @70 (call multiply_stage acc sums (+ shared (* stage kStageBytes)) places warp_k))
+          (if_constexpr @71 (> P::promote_stages 0)
             (then
-              (if @71 (== (% (+ consumed 1) P::promote_stages) 0)
+              (if @72 (== (% (+ consumed 1) P::promote_stages) 0)
                 (then
-                  (do @72 (call promote acc own_totals (< consumed P::promote_stages))))))))))
-    (if @77 (&& (> P::promote_stages 0) (>= count P::promote_stages))
+                  (do @73 (call promote (? P::splits sums acc) own_totals (< consumed P::promote_stages))))))))))
+    (if @78 (&& (> P::promote_stages 0) (>= count P::promote_stages))
       (then
-        (do @78 (call add_totals acc own_totals))))
-    (do @80 (call store_block acc (static_cast (pointer float) (call shared_memory)) target partial grad_weight warp_in warp_columns warp_k thread))))
+        (do @79 (call add_totals (? P::splits sums acc) own_totals))))
+    (do @81 (call store_block (? P::splits sums acc) (static_cast (pointer float) (call shared_memory)) target partial grad_weight warp_in warp_columns warp_k thread))))

@@ -40,6 +40,8 @@ struct Parameters {
   using Offset = int;              // counts elements inside one image: long long where one may not fit an int
   static constexpr int type = 0;   // WgmmaType of the products
   static constexpr int store = 1;  // elements that are stored together
+  // fp32 values are split in two parts of tf32, whose products make those of fp32.
+  static constexpr bool splits = false;
 
   // The weights of a block: a rectangle of taps by some output channels, which are the columns of its products, by some
   // input channels (a multiple of 16 * warps_in), which are their rows. Its warps share the rows, the columns, and the

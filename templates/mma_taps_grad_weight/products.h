@@ -4,10 +4,16 @@
 
 #include "device/matrix_load.h"
 #include "device/mma.h"
+#include "grad_weight/parts.h"
 #include "layout.h"
 
 // One thread's accumulators: of each tile of 16 input channels and of 8 columns of its warp.
 using PartAccumulators = float[kRowTiles][kColumnTiles][4];
+
+// The thread's accumulator of this number.
+__device__ __forceinline__ float& acc_at(PartAccumulators& acc, const int i) {
+  return acc[i / (kColumnTiles * 4)][i / 4 % kColumnTiles][i % 4];
+}
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
   if (P::type == kWgmmaF16) {
@@ -75,15 +81,20 @@ __device__ __forceinline__ unsigned int shared_half(const unsigned char* from) {
   return *reinterpret_cast<const unsigned short*>(from);
 }
 
+// A value, rounded as products take it; of those that are split, as it is.
+__device__ __forceinline__ unsigned int word_of_tf32(const unsigned char* from) {
+  return P::splits ? shared_word(from) : operand(shared_word(from));
+}
+
 // Loads an A fragment: 16 input channels by the positions of a product.
 __device__ __forceinline__ void load_rows(unsigned int (&a)[4], const unsigned char* from) {
   if constexpr (P::type == kWgmmaTf32) {
     constexpr int kChannels = 8 * (P::channels_last ? kElementBytes : kInputPitch);
     constexpr int kHalf = 4 * (P::channels_last ? kInputPitch : kElementBytes);
-    a[0] = operand(shared_word(from));
-    a[1] = operand(shared_word(from + kChannels));
-    a[2] = operand(shared_word(from + kHalf));
-    a[3] = operand(shared_word(from + (kHalf + kChannels)));
+    a[0] = word_of_tf32(from);
+    a[1] = word_of_tf32(from + kChannels);
+    a[2] = word_of_tf32(from + kHalf);
+    a[3] = word_of_tf32(from + (kHalf + kChannels));
   } else if constexpr (P::channels_last) {
     matrix_load_x4_transposed(a, from);
   } else {
@@ -96,7 +107,7 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[kTilesTogether][2
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     if constexpr (P::type == kWgmmaTf32) {
-      b[0][half] = operand(shared_word(from + half * kHalfPlace));
+      b[0][half] = word_of_tf32(from + half * kHalfPlace);
     } else if constexpr (kPairs) {
       const unsigned int first = shared_word(from + half * kHalfPlace);
       const unsigned int second = shared_word(from + (half * kHalfPlace + window_place(1)));
@@ -111,35 +122,75 @@ __device__ __forceinline__ void load_columns(unsigned int (&b)[kTilesTogether][2
 
 // ---- Stages ----
 
-// Adds the products of the warp's positions of a stage.
-__device__ __forceinline__ void multiply_stage(PartAccumulators& acc, const unsigned char* stage, const Places& places,
-                                               int warp_k) {
-  constexpr int kLastRow = P::kernel_h - 1;
-  constexpr int kLastColumn = P::kernel_w - 1;
-  // taps (0 to {kLastRow}, 0 to {kLastColumn})
-#pragma unroll 2
-  for (int own = 0; own < kOwnSteps; ++own) {
-    const int step = own * P::warps_k + warp_k;
-    const int row = step / kRowSteps * (kInstructionK / kPart);
-    const int column = step % kRowSteps * kPart;
-    const unsigned char* input =
-        stage + places.input + step * (kInstructionK * (P::channels_last ? kInputPitch : kElementBytes));
-    const unsigned char* window = stage + (row * (kPositionRows * kRowPitch) + column * kPositionPitch) * kElementBytes;
-    unsigned int a[kRowTiles][4];
+// Splits the words of a fragment in their parts.
+__device__ __forceinline__ void split_words(unsigned int (&high)[4], unsigned int (&low)[4]) {
 #pragma unroll
-    for (int tile = 0; tile < kRowTiles; ++tile) {
-      load_rows(a[tile], input + tile * 16 * (P::channels_last ? kElementBytes : kInputPitch));
+  for (int i = 0; i < 4; ++i) {
+    const unsigned int word = high[i];
+    high[i] = nearest_part(word);
+    low[i] = rest_of(word, high[i]);
+  }
+}
+
+// Adds the products of a step, whose words begin at `input` and, for each tile of columns, at its place in `window`.
+__device__ __forceinline__ void multiply_step(PartAccumulators& acc, const unsigned char* input,
+                                              const unsigned char* window, const Places& places) {
+  unsigned int a[kRowTiles][4];
+  unsigned int low_a[kRowTiles][4];
+#pragma unroll
+  for (int tile = 0; tile < kRowTiles; ++tile) {
+    load_rows(a[tile], input + tile * 16 * (P::channels_last ? kElementBytes : kInputPitch));
+    if constexpr (P::splits) {
+      split_words(a[tile], low_a[tile]);
     }
+  }
 #pragma unroll
-    for (int i = 0; i < kPlaces; ++i) {
-      unsigned int b[kTilesTogether][2];
-      load_columns(b, window + places.columns[i]);
+  for (int i = 0; i < kPlaces; ++i) {
+    unsigned int b[kTilesTogether][2];
+    load_columns(b, window + places.columns[i]);
+    if constexpr (P::splits) {
+      const unsigned int high[2] = {nearest_part(b[0][0]), nearest_part(b[0][1])};
+      const unsigned int low[2] = {rest_of(b[0][0], high[0]), rest_of(b[0][1], high[1])};
+#pragma unroll
+      for (int tile = 0; tile < kRowTiles; ++tile) {
+        multiply_add(acc[tile][i], low_a[tile], high);
+        multiply_add(acc[tile][i], a[tile], low);
+        multiply_add(acc[tile][i], a[tile], high);
+      }
+    } else {
 #pragma unroll
       for (int each = 0; each < kTilesTogether; ++each) {
 #pragma unroll
         for (int tile = 0; tile < kRowTiles; ++tile) {
           multiply_add(acc[tile][i * kTilesTogether + each], a[tile], b[each]);
         }
+      }
+    }
+  }
+}
+
+// Adds the products of the warp's positions of a stage{with totals: , to the totals}.
+__device__ __forceinline__ void multiply_stage(PartAccumulators& acc, PartAccumulators& totals,
+                                               const unsigned char* stage, const Places& places, int warp_k) {
+  constexpr int kLastRow = P::kernel_h - 1;
+  constexpr int kLastColumn = P::kernel_w - 1;
+  // taps (0 to {kLastRow}, 0 to {kLastColumn})
+#pragma unroll 1
+  for (int first = 0; first < kOwnSteps; first += kStepsTogether) {
+#pragma unroll
+    for (int each = 0; each < kStepsTogether; ++each) {
+      const int step = (first + each) * P::warps_k + warp_k;
+      const int row = step / kRowSteps * (kInstructionK / kPart);
+      const int column = step % kRowSteps * kPart;
+      multiply_step(acc,
+                    stage + places.input + step * (kInstructionK * (P::channels_last ? kInputPitch : kElementBytes)),
+                    stage + (row * (kPositionRows * kRowPitch) + column * kPositionPitch) * kElementBytes, places);
+    }
+    if constexpr (P::splits) {
+#pragma unroll
+      for (int i = 0; i < kAccumulators; ++i) {
+        acc_at(totals, i) += acc_at(acc, i);
+        acc_at(acc, i) = 0;
       }
     }
   }

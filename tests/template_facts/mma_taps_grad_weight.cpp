@@ -8,7 +8,7 @@ namespace convtgen::testing {
 TemplateFacts facts_of_mma_taps_grad_weight() {
   return {
       .name = "mma_taps_grad_weight",
-      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
+      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .search = "thin_groups",
       .drawer = {.own_compute = true, .few_out = true},

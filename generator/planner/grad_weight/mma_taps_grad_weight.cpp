@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -23,9 +24,10 @@ namespace planners::mma_taps_grad_weight {
 
 constexpr std::int64_t kMostOuts = 32;  // output channels of a group; of more, products by tap waste little
 constexpr std::int64_t kMostIn = 128;
-constexpr std::int64_t kMostAccumulators = 104, kMostRowTiles = 4;  // of a thread, of a warp
-constexpr std::int64_t kOtherRegisters = 56;                        // of a thread, besides what products take
-constexpr std::int64_t kMostPositions = 512, kLeastPositions = 32;  // of a stage
+constexpr std::int64_t kMostAccumulators = 104, kMostSplitAccumulators = 56;  // of a thread
+constexpr std::int64_t kMostRowTiles = 6, kMostSplitRowTiles = 4;             // of a warp
+constexpr std::int64_t kOtherRegisters = 56;                                  // of a thread, besides what products take
+constexpr std::int64_t kMostPositions = 512, kLeastPositions = 32;            // of a stage
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
 constexpr std::int64_t kMostBlocks = 4;  // of an SM, that are asked for
 
@@ -37,6 +39,10 @@ CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (blo
 CONVTGEN_CONSTANTS(kThreads, kInstructionK, kWeights, kSliceBlocks, kRowTiles, kColumnTiles, kTilesTogether,
                    kAccumulators, kTotals, kColumns, kPositions, kSteps, kOwnSteps, kInputCopies, kWindowCopies,
                    kInputCopy, kWindowCopy, kStageBytes, kSharedBytes, kAlignment, kAddParts, kAddSharedBytes);
+
+bool splits(const Facts& f) {
+  return f.layer.compute == Compute::kF32x3;
+}
 
 std::int64_t tiles_of(const Facts& f, const Block& b) {
   return f.sizes.batch * ceil_div(f.sizes.extents[kHeight], b.tile_rows) *
@@ -58,12 +64,16 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   constexpr double kLatency = 1000;         // cycles until a copy has come
   constexpr double kPut = 3, kStored = 20;  // instructions for a result: to shared memory, from there to memory
   const double warps = c.number(kThreads) / 32, steps = c.number(kOwnSteps) * warps;
-  const double products = steps * c.number(kRowTiles) * c.number(kColumnTiles);
+  const double products = (splits(f) ? 3 : 1) * steps * c.number(kRowTiles) * c.number(kColumnTiles);
   const bool tf32 = f.bytes == 4;
   const double words = 4 * c.number(kColumnTiles) / (tf32 ? 2 : c.number(kTilesTogether));  // of a lane, for columns
   const double rows = 4 * c.number(kRowTiles);
   const double loads = steps * (words + rows);
-  const double others = steps * (tf32 ? words + rows : words);  // rounding; halves that change places
+  // Values are rounded, or split and their products promoted each four steps; halves of words change places.
+  constexpr double kSplitWord = 8;
+  const double others = steps * (splits(f) ? kSplitWord * (words + rows) + c.number(kAccumulators) / 2
+                                 : tf32    ? words + rows
+                                           : words);
   const StageWork input = copies_of(f, c.number(kInputCopies), c[kInputCopy]);
   const StageWork window = copies_of(f, c.number(kWindowCopies), c[kWindowCopy]);
   const double blocks = c.number(kSliceBlocks) * static_cast<double>(b.slices) / f.target.multiprocessors;
@@ -97,8 +107,9 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
 /// Whether a block fits an SM; chooses how many do.
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
-  const std::int64_t registers = round_up(
-      c[kAccumulators] + 4 * c[kRowTiles] + c[kColumnTiles] / c[kTilesTogether] + kOtherRegisters, std::int64_t{8});
+  const std::int64_t registers = round_up((splits(f) ? 2 : 1) * (c[kAccumulators] + 4 * c[kRowTiles]) +
+                                              c[kColumnTiles] / c[kTilesTogether] + kOtherRegisters,
+                                          std::int64_t{8});
   if (c[kSharedBytes] > f.target.max_shared_bytes || registers > 255) {
     return false;
   }
@@ -167,18 +178,33 @@ bool choose_positions(const Facts& f, Block& b) {
   return least > 0;
 }
 
+/// Input channels of a block: even parts of a group's; of many, those whose last block has the fewest beyond it.
+std::vector<std::int64_t> in_choices(const Facts& f) {
+  std::vector<std::int64_t> out = even_parts(f.group_in, 16, kMostIn);
+  if (f.group_in > kMostIn) {
+    std::vector<std::int64_t> sizes = {64, 80, 96, 112, 128};
+    std::ranges::stable_sort(sizes, {}, [&](std::int64_t size) { return round_up(f.group_in, size); });
+    sizes.resize(2);
+    std::erase_if(sizes, [&](std::int64_t size) { return std::ranges::find(out, size) != out.end(); });
+    out.insert(out.end(), sizes.begin(), sizes.end());
+  }
+  return out;
+}
+
 /// How warps share a block: few of them its rows and columns, as registers allow, the others its positions.
 std::vector<Block> with_warps(const Facts& f, const Block& of) {
   std::vector<Block> out;
   for (const std::int64_t warps : {4, 8}) {
-    for (std::int64_t in = ceil_div(of.block_in, 16 * kMostRowTiles); in <= warps; in *= 2) {
+    for (std::int64_t in = ceil_div(of.block_in, 16 * (splits(f) ? kMostSplitRowTiles : kMostRowTiles)); in <= warps;
+         in *= 2) {
       for (std::int64_t columns = 1; columns * in <= warps; columns *= 2) {
         Block b(of);
         b.warps_in = in;
         b.warps_columns = columns;
         b.warps_k = warps / (in * columns);
         if (of.block_in % (16 * in) == 0 && warps % (in * columns) == 0 &&
-            f.of(b)[kAccumulators] <= kMostAccumulators && choose_positions(f, b)) {
+            f.of(b)[kAccumulators] <= (splits(f) ? kMostSplitAccumulators : kMostAccumulators) &&
+            choose_positions(f, b)) {
           out.push_back(b);
           break;  // more warps along columns load more
         }
@@ -191,6 +217,7 @@ std::vector<Block> with_warps(const Facts& f, const Block& of) {
 struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradWeight;
   static constexpr Features kNeeds = {Feature::kCpAsync, Feature::kLdmatrix, Feature::kMmaBf16};
+  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
@@ -201,14 +228,16 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static Parameters parameters(const Problem& problem) {
     Parameters p = with_depth(scalar_parameters(problem.layer, problem.direction), problem.layer);
     p.erase(p.find("element_kind"));
-    p.insert({{"type", product_type(problem.layer.dtype)}, {"store", std::int64_t{1}}});
+    p.insert({{"type", product_type(problem.layer.dtype)},
+              {"store", std::int64_t{1}},
+              {"splits", problem.layer.compute == Compute::kF32x3}});
     return p;
   }
   static Blocks blocks(const Facts& f) {
     std::vector<Block> out;
     const Block first = {.block_out = f.group_out, .bias_slices = bias_slices(f.problem)};
     for (const auto& [taps_h, taps_w] : tap_rectangles(f.rows, f.columns)) {
-      for (const std::int64_t block_in : even_parts(f.group_in, 16, kMostIn)) {
+      for (const std::int64_t block_in : in_choices(f)) {
         Block b(first);
         b.taps_h = taps_h;
         b.taps_w = taps_w;
@@ -226,9 +255,10 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}", b.taps_h, b.taps_w,
                         std::min(b.block_in, f.group_in), b.block_out, b.slices, b.slices == 1 ? "" : "s"),
-            fmt::format("tensor cores: {} warps make products over positions of {} channels x {} columns of taps; {} "
+            fmt::format("tensor cores: {} warps make {}products over positions of {} channels x {} columns of taps; {} "
                         "stages of {}x{} positions{}",
-                        c[kThreads] / 32, 16 * c[kRowTiles], 8 * c[kColumnTiles], b.stages, b.tile_rows, b.tile_columns,
+                        c[kThreads] / 32, splits(f) ? "three tf32 " : "", 16 * c[kRowTiles], 8 * c[kColumnTiles],
+                        b.stages, b.tile_rows, b.tile_columns,
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : ""),
             sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
