@@ -91,6 +91,13 @@ constexpr int kStepsTogether = P::splits && kOwnSteps % 4 == 0 ? 4 : kOwnSteps %
 constexpr int kPart = smaller(P::tile_columns, kInstructionK);  // of a product, in one row
 constexpr int kRowSteps = ceil_div(P::tile_columns, kInstructionK);
 
+// What is known of tiles: that they end where the image does, that an image has one row of them, and that all rows of
+// their windows are inside.
+constexpr bool kWholeRows = P::height >= 0 && P::height % P::tile_rows == 0;
+constexpr bool kWholeColumns = P::width >= 0 && P::width % P::tile_columns == 0;
+constexpr bool kOneRowTile = P::height >= 0 && P::height <= P::tile_rows;
+constexpr bool kWindowRowsInside = kWholeRows && P::padding_h == 0 && P::kernel_h % P::taps_h == 0;
+
 // x: pixels with their channels, of NCHW channels with their positions. Pitches keep what products read in different
 // banks.
 constexpr int kInputPitch = P::type == kWgmmaTf32

@@ -90,7 +90,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 
   if (kCopiedIn < P::block_in) {
     zero_inputs(shared, thread);
-    __syncthreads();
   }
   PartAccumulators acc = {};
   PartAccumulators sums = {};  // fp32 totals of values that are split
@@ -99,10 +98,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
 #pragma unroll 1
   for (int issued = 0; issued < count + (P::stages - 1); ++issued) {
     const int consumed = issued - (P::stages - 1);
-    if (consumed >= 0) {
-      async_copy_wait(P::stages - 2);
-      __syncthreads();  // the stage has come, and all have read the one that is copied next
-    }
+    async_copy_wait(P::stages - 2);
+    __syncthreads();  // the stage has come, and all have read the one that is copied next
     if (issued < count) {
       unsigned char* to = shared + stage * kStageBytes;
       copy_input(to, source, next, in_h, in_w, thread);
@@ -111,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       if (next.column >= in_w) {
         next.column = 0;
         next.row += P::tile_rows;
-        if (next.row >= in_h) {
+        if (kOneRowTile || next.row >= in_h) {
           next.row = 0;
           ++next.image;
         }

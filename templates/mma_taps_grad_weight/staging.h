@@ -61,7 +61,8 @@ __device__ __forceinline__ void copy_input(unsigned char* to, const Source& sour
     if constexpr (P::channels_last) {
       const int iy = tile.row + rest / P::tile_columns;
       const int ix = tile.column + rest % P::tile_columns;
-      const bool is_inside = iy < in_h && ix < in_w && (kGroupIn % kCopiedIn == 0 || vector * kInputCopy < source.ins);
+      const bool is_inside = (kWholeRows || iy < in_h) && (kWholeColumns || ix < in_w) &&
+                             (kGroupIn % kCopiedIn == 0 || vector * kInputCopy < source.ins);
       const Element* from = x + ((static_cast<Offset>(iy) * in_w + ix) * P::x_channels + vector * kInputCopy);
       copy(to + rest * kInputPitch + vector * (kInputCopy * kElementBytes), is_inside ? from : x, kInputCopy,
            is_inside);
@@ -70,7 +71,8 @@ __device__ __forceinline__ void copy_input(unsigned char* to, const Source& sour
       const int channel = rest / P::tile_rows;
       const int iy = tile.row + row;
       const int ix = tile.column + vector * kInputCopy;
-      const bool is_inside = iy < in_h && ix < in_w && (kGroupIn % kCopiedIn == 0 || channel < source.ins);
+      const bool is_inside = (kWholeRows || iy < in_h) && (kWholeColumns || ix < in_w) &&
+                             (kGroupIn % kCopiedIn == 0 || channel < source.ins);
       const Element* from = x + ((static_cast<Offset>(channel) * in_h + iy) * in_w + ix);
       copy(to + channel * kInputPitch + (row * P::tile_columns + vector * kInputCopy) * kElementBytes,
            is_inside ? from : x, kInputCopy, is_inside);
@@ -91,8 +93,8 @@ __device__ __forceinline__ void copy_window(unsigned char* to, const Source& sou
     const int row = i / (kRunVectors * kRuns) % kWindowRows;
     const int plane = i / (kRunVectors * kRuns * kWindowRows);
     const int oy = first_row + (kRowsApart ? row / kSpanH * P::stride_h + row % kSpanH : row);
-    const bool is_row =
-        oy >= 0 && oy < out_h && (P::channels_last || kGroupOut % P::block_out == 0 || plane < source.outs);
+    const bool is_row = (kWindowRowsInside || (oy >= 0 && oy < out_h)) &&
+                        (P::channels_last || kGroupOut % P::block_out == 0 || plane < source.outs);
     const Offset of_row =
         (P::channels_last ? static_cast<Offset>(oy) : static_cast<Offset>(plane) * out_h + oy) * out_w * kPixelStep;
     bool is_inside = false;

@@ -22,7 +22,7 @@
 namespace convtgen {
 namespace planners::mma_taps_grad_weight {
 
-constexpr std::int64_t kMostOuts = 32;  // output channels of a group; of more, products by tap waste little
+constexpr std::int64_t kMostOuts = 16;  // output channels of a group; of more, products by tap waste little
 constexpr std::int64_t kMostIn = 128;
 constexpr std::int64_t kMostAccumulators = 104, kMostSplitAccumulators = 56;  // of a thread
 constexpr std::int64_t kMostRowTiles = 6, kMostSplitRowTiles = 4;             // of a warp
