@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "f2e2a3c81015127c037447032b9f86bc7fe8e7737dfec91b4023a584537387dd")
+  (digest "b5bc125d2b10edb87d447ad9cfb7aa8940023328c6545c45b8c77dff3ec9d579")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -405,6 +405,14 @@
   (constant @50 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
   (constant @51 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
   (constant @52 int kPlanes (* kPlanesH kPlanesW))
+  (function @55 constexpr bool are_read_once
+    (comment "Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.")
+    (argument int kernel)
+    (argument int stride)
+    (argument int padding)
+    (argument int output_padding)
+    (argument int dilation)
+    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
   (file "grad_weight/problem.h")
   (constant @16 int kConsumers (* 128 P::consumer_groups))
   (constant @19 int kColumns (* kColumnRows P::block_in))

@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "54fedbb94a0db530f245044a4bd453aa87bc2b7b097a7aec08bf5da4b1cb1496")
+  (digest "5a86a9eec9a014601b619273d6df135fbfc42b52e618bc748aeae2e80ac03bee")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -345,6 +345,14 @@
   (constant @50 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
   (constant @51 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
   (constant @52 int kPlanes (* kPlanesH kPlanesW))
+  (function @55 constexpr bool are_read_once
+    (comment "Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.")
+    (argument int kernel)
+    (argument int stride)
+    (argument int padding)
+    (argument int output_padding)
+    (argument int dilation)
+    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
   (file "grad_weight/problem.h")
   (constant @16 int kConsumers (* 128 P::consumer_groups))
   (constant @19 int kColumns (* kColumnRows P::block_in))

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "ebdec53511d5739f7bad558ad21558a7700b017d908f25100f904576487e0841")
+  (digest "7689480d42c40c407ead501e1c3b6edc72c1af7be121dfab48e53092c02cdd24")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -336,6 +336,14 @@
   (constant @50 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
   (constant @51 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
   (constant @52 int kPlanes (* kPlanesH kPlanesW))
+  (function @55 constexpr bool are_read_once
+    (comment "Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.")
+    (argument int kernel)
+    (argument int stride)
+    (argument int padding)
+    (argument int output_padding)
+    (argument int dilation)
+    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
   (file "grad_weight/problem.h")
   (constant @16 int kConsumers (* 128 P::consumer_groups))
   (constant @19 int kColumns (* kColumnRows P::block_in))

@@ -96,7 +96,8 @@ constexpr int kRowSteps = ceil_div(P::tile_columns, kInstructionK);
 constexpr bool kWholeRows = P::height >= 0 && P::height % P::tile_rows == 0;
 constexpr bool kWholeColumns = P::width >= 0 && P::width % P::tile_columns == 0;
 constexpr bool kOneRowTile = P::height >= 0 && P::height <= P::tile_rows;
-constexpr bool kWindowRowsInside = kWholeRows && P::padding_h == 0 && P::kernel_h % P::taps_h == 0;
+constexpr bool kWindowRowsInside =
+    kWholeRows && P::padding_h == 0 && P::output_padding_h >= 0 && P::kernel_h % P::taps_h == 0;
 
 // x: pixels with their channels, of NCHW channels with their positions. Pitches keep what products read in different
 // banks.
@@ -120,6 +121,9 @@ constexpr int kStageBytes = kInputBytes + ceil_div(kWindowBytes, 16) * 16;
 constexpr int kBlockColumns = 8 * kColumnTiles * P::warps_columns;
 constexpr int kResultPitch = kBlockColumns + floor_mod((kPairs ? 16 : 8) - kBlockColumns, 32);
 constexpr int kResultBytes = P::block_in * kResultPitch * 4;
+// Sums of grad_y: threads that have them, a channel each, and those that add them up then.
+constexpr int kSummingThreads = kThreads / P::block_out * P::block_out;
+constexpr int kSummedParts = smaller(16, kThreads / P::block_out);
 constexpr int kSharedBytes = larger(P::stages * kStageBytes, kResultBytes);
 
 // Of x and grad_y, in bytes.
@@ -130,4 +134,9 @@ static_assert(P::block_in % (16 * P::warps_in) == 0, "warps have whole products"
 static_assert(P::tile_columns % kInstructionK == 0 || (kInstructionK % P::tile_columns == 0 && P::tile_columns >= 4),
               "products have whole rows of a tile, or parts of one");
 static_assert(kPositions % (kInstructionK * P::warps_k) == 0, "warps have whole products of positions");
+static_assert(!P::sums_bias ||
+                  (P::has_bias && kTapGroups == 1 && kThreads >= P::block_out &&
+                   are_read_once(P::kernel_h, P::stride_h, P::padding_h, P::output_padding_h, P::dilation_h) &&
+                   are_read_once(P::kernel_w, P::stride_w, P::padding_w, P::output_padding_w, P::dilation_w)),
+              "the window has each value of grad_y once");
 static_assert(P::stages >= 2, "a stage is read while the next one comes");

@@ -40,19 +40,21 @@ using Offset = P::Offset;
 #include "products.h"
 
 // ---- Epilogue ----
+#include "bias.h"
 #include "epilogue.h"
 #include "grad_weight/warp_totals.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"
 
-constexpr bool kAddWaits = false;
+constexpr bool kAddWaits = P::add_waits;
 
 #include "grad_weight/add_parts.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     mma_taps_grad_weight(const Element* __restrict__ x, const Element* __restrict__ grad_y, float* __restrict__ partial,
-                         float* totals, Element* __restrict__ grad_weight, int batch, int height, int width) {
+                         float* totals, float* __restrict__ partial_bias, Element* __restrict__ grad_weight, int batch,
+                         int height, int width) {
   const int in_h = input_rows(height);
   const int in_w = input_columns(width);
   const int out_h = output_rows(in_h);
@@ -92,6 +94,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     zero_inputs(shared, thread);
   }
   PartAccumulators acc = {};
+  float bias_sum = 0;
   PartAccumulators sums = {};  // fp32 totals of values that are split
   int stage = 0;
   // The first turns issue copies alone.
@@ -117,6 +120,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     async_copy_commit();
     stage = stage + 1 == P::stages ? 0 : stage + 1;
     if (consumed >= 0) {
+      if constexpr (P::sums_bias) {
+        if (target.first_in == 0) {
+          bias_sum += sum_window(shared + (stage * kStageBytes + kInputBytes), thread);
+        }
+      }
       multiply_stage(acc, sums, shared + stage * kStageBytes, places, warp_k);
       if constexpr (P::promote_stages > 0) {
         if ((consumed + 1) % P::promote_stages == 0) {
@@ -130,4 +138,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   }
   store_block(P::splits ? sums : acc, static_cast<float*>(shared_memory()), target, partial, grad_weight, warp_in,
               warp_columns, warp_k, thread);
+  if constexpr (P::sums_bias) {
+    if (target.first_in == 0) {
+      store_bias(bias_sum, static_cast<float*>(shared_memory()), target, partial_bias, thread);
+    }
+  }
 }

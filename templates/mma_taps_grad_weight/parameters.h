@@ -65,4 +65,8 @@ struct Parameters {
   static constexpr int slices = 264;
   static constexpr int promote_stages = 0;
   static constexpr int bias_slices = 256;  // of grad_y, for the gradient of the bias
+  // Whether blocks add up the window of grad_y, for that gradient: a sum of each slice.
+  static constexpr bool sums_bias = false;
+  // Whether the kernel that adds the slices may be launched before the one before it has ended, for which it waits.
+  static constexpr bool add_waits = false;
 };

@@ -34,11 +34,12 @@ constexpr std::int64_t kMostBlocks = 4;  // of an SM, that are asked for
 /// The block, as the template's parameters of the same names.
 CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (block_out, 1), (warps_in, 1),
                          (warps_columns, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16),
-                         (stages, 2), (slices, 1), (promote_stages, 0), (bias_slices, 1));
+                         (stages, 2), (slices, 1), (promote_stages, 0), (bias_slices, 1), (sums_bias, false));
 /// The template's constants that are wanted, by their names there.
 CONVTGEN_CONSTANTS(kThreads, kInstructionK, kWeights, kSliceBlocks, kRowTiles, kColumnTiles, kTilesTogether,
                    kAccumulators, kTotals, kColumns, kPositions, kSteps, kOwnSteps, kInputCopies, kWindowCopies,
-                   kInputCopy, kWindowCopy, kStageBytes, kSharedBytes, kAlignment, kAddParts, kAddSharedBytes);
+                   kInputCopy, kWindowCopy, kStageBytes, kSharedBytes, kAlignment, kAddParts, kAddSharedBytes,
+                   kTapGroups);
 
 bool splits(const Facts& f) {
   return f.layer.compute == Compute::kF32x3;
@@ -79,10 +80,15 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const double blocks = c.number(kSliceBlocks) * static_cast<double>(b.slices) / f.target.multiprocessors;
   const double at_once = std::min(std::ceil(blocks), static_cast<double>(b.blocks_per_sm));
   const double uneven = std::ceil(warps * at_once / 4) * 4 / (warps * at_once);
+  // Another kernel reads grad_y once more, or threads add up what stages have.
+  constexpr double kSummed = 6;
+  const double summed = b.sums_bias ? kSummed * c.number(kPositions) *
+                                          static_cast<double>(f.rows.stride * f.columns.stride * b.block_out) / 32
+                                    : 0;
   const StageWork stage = {
       .tensor_cycles = uneven * products * f.target.sm.mma_cycles,
-      .shared_wavefronts = loads + input.shared_wavefronts + window.shared_wavefronts,
-      .instructions = uneven * (products + (tf32 ? loads : steps * (words + rows / 4)) + others) / 4 +
+      .shared_wavefronts = loads + summed / kSummed + input.shared_wavefronts + window.shared_wavefronts,
+      .instructions = uneven * (products + (tf32 ? loads : steps * (words + rows / 4)) + others + summed) / 4 +
                       input.instructions + window.instructions,
       .l2_bytes = input.l2_bytes + window.l2_bytes};
   // A stage comes while those before it are read.
@@ -94,7 +100,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
       static_cast<double>(b.block_in) * c.number(kColumns) / 128 * (kPut * static_cast<double>(b.warps_k) + kStored);
   const double sum_bytes = b.slices > 1 ? 8 * static_cast<double>(b.slices) * c.number(kWeights) : 0;
   const double bias_seconds =
-      f.layer.bias
+      f.layer.bias && !b.sums_bias
           ? static_cast<double>(f.shape.output_elements * f.bytes) / f.target.bytes_per_second + f.target.launch_seconds
           : 0;
   return bias_seconds + call_seconds(f, {.launches = b.slices > 1 || f.layer.bias ? 2.0 : 1.0,
@@ -135,6 +141,7 @@ double choose_slices(const Facts& f, Block& b) {
   for (const Slices& choice : slice_choices(facts)) {
     b.slices = choice.slices;
     b.promote_stages = choice.promote_stages;
+    b.bias_slices = b.sums_bias ? b.slices : b.bias_slices;
     const double seconds = seconds_of(f, b, f.of(b));
     if (least == 0 || seconds < least) {
       best = b;
@@ -230,7 +237,8 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
     p.erase(p.find("element_kind"));
     p.insert({{"type", product_type(problem.layer.dtype)},
               {"store", std::int64_t{1}},
-              {"splits", problem.layer.compute == Compute::kF32x3}});
+              {"splits", problem.layer.compute == Compute::kF32x3},
+              {"add_waits", problem.target.features.has(Feature::kPdl)}});
     return p;
   }
   static Blocks blocks(const Facts& f) {
@@ -242,6 +250,7 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
         b.taps_h = taps_h;
         b.taps_w = taps_w;
         b.block_in = block_in;
+        b.sums_bias = f.layer.bias && f.of(b)[kTapGroups] == 1 && are_read_once(f.rows) && are_read_once(f.columns);
         std::ranges::copy(with_warps(f, b), std::back_inserter(out));
       }
     }
@@ -256,10 +265,11 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
     return {fmt::format("a block makes {}x{} taps of {} by {} channels; {} slice{}", b.taps_h, b.taps_w,
                         std::min(b.block_in, f.group_in), b.block_out, b.slices, b.slices == 1 ? "" : "s"),
             fmt::format("tensor cores: {} warps make {}products over positions of {} channels x {} columns of taps; {} "
-                        "stages of {}x{} positions{}",
+                        "stages of {}x{} positions{}{}",
                         c[kThreads] / 32, splits(f) ? "three tf32 " : "", 16 * c[kRowTiles], 8 * c[kColumnTiles],
                         b.stages, b.tile_rows, b.tile_columns,
-                        b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : ""),
+                        b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "",
+                        b.sums_bias ? ", with sums of grad_y" : ""),
             sliced_grid(f.layer, b.slices * c[kSliceBlocks], b.tile_rows, b.tile_columns)};
   }
   static void add(LaunchPlan& launch, const Facts& f, const Block& b, Constants& c) {
@@ -268,6 +278,7 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
                 .weights = c[kWeights],
                 .bias_slices = b.bias_slices,
                 .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0,
+                .sums_channels = !b.sums_bias,
                 .add_parts = c[kAddParts],
                 .add_shared_bytes = c[kAddSharedBytes]});
   }
