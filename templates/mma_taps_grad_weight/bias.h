@@ -30,15 +30,12 @@ __device__ __forceinline__ void store_bias(float sum, float* shared, const Targe
   shared[thread] = sum;
   __syncthreads();
   constexpr int kPartThreads = kSummedParts * P::block_out;
-  float part = 0;
   if (thread < kPartThreads) {
+    float part = 0;
 #pragma unroll 4
     for (int i = thread; i < kSummingThreads; i += kPartThreads) {
       part += shared[i];
     }
-  }
-  __syncthreads();
-  if (thread < kPartThreads) {
     shared[thread] = part;
   }
   __syncthreads();

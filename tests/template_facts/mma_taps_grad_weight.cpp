@@ -99,6 +99,12 @@ TemplateFacts facts_of_mma_taps_grad_weight() {
                .least_mutants = 10,
                .block = "taps_h 1, taps_w 6, block_in 32, block_out 2, warps_in 1, warps_columns 2, warps_k 2, "
                         "tile_rows 1, tile_columns 16, stages 2, slices 2"},
+              {.name = "mma_taps_grad_weight_bias",
+               .layer = "conv_transpose2d 20 -> 6; kernel 4x3; stride 2x1; padding 1x1; groups 2; bias; input 3x5x9; "
+                        "dtype f16; layout nhwc; directions grad_weight",
+               .least_mutants = 10,
+               .block = "taps_h 4, taps_w 3, block_in 16, block_out 3, warps_in 1, warps_columns 1, warps_k 2, "
+                        "tile_rows 4, tile_columns 8, stages 2, slices 2, bias_slices 2, sums_bias 1"},
           },
       .nan_gradients =
           {
