@@ -18,7 +18,7 @@ constexpr const char* kThinLayers[] = {
     "56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x270x472; bias; compute tf32",
     "48 -> 128; kernel 5x5; stride 3x3; groups 8; input 2x30x63; dtype bf16; layout nhwc",
     "256 -> 1; kernel 1x40; stride 1x20; input 8x1x3199; compute f32x3",
-    "48 -> 3; kernel 4x4; stride 2x2; padding 1x1; input ?x?x?; dtype f16",
+    "48 -> 3; kernel 4x4; stride 2x2; padding 1x1; input ?x64x64; dtype f16",
 };
 
 Problem taps_problem(const std::string& layer, std::string_view architecture = "sm_90a") {

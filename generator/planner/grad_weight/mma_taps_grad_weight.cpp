@@ -23,12 +23,13 @@ namespace convtgen {
 namespace planners::mma_taps_grad_weight {
 
 constexpr std::int64_t kMostOuts = 16;  // output channels of a group; of more, products by tap waste little
-constexpr std::int64_t kMostIn = 128;
+constexpr std::int64_t kLeastIn = 2, kMostIn = 128;                           // input channels of a group, of a block
 constexpr std::int64_t kMostAccumulators = 104, kMostSplitAccumulators = 56;  // of a thread
 constexpr std::int64_t kMostRowTiles = 6, kMostSplitRowTiles = 4;             // of a warp
 constexpr std::int64_t kOtherRegisters = 56;                                  // of a thread, besides what products take
-constexpr std::int64_t kMostPositions = 512, kLeastPositions = 32;            // of a stage
+constexpr std::int64_t kMostPositions = 512;                                  // of a stage
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
+constexpr double kMeasured = 1.25;       // median of measured / predicted
 constexpr std::int64_t kMostBlocks = 4;  // of an SM, that are asked for
 
 /// The block, as the template's parameters of the same names.
@@ -52,8 +53,8 @@ std::int64_t tiles_of(const Facts& f, const Block& b) {
 
 /// What the copies of a stage take, of x or of grad_y.
 StageWork copies_of(const Facts& f, double copies, std::int64_t elements) {
-  constexpr double kInstructions = 14, kByRegisters = 8;  // of a warp, for a copy of each lane
-  constexpr double kShortCopy = 3;                        // wavefronts of those of less than 16 bytes
+  constexpr double kInstructions = 14, kByRegisters = 50;  // of a warp, for a copy of each lane
+  constexpr double kShortCopy = 3;                         // wavefronts of those of less than 16 bytes
   const double bytes = static_cast<double>(elements * f.bytes);
   const double warps = copies / 32;
   return {.shared_wavefronts = warps * (bytes < 16 ? kShortCopy : 32 * bytes / f.factors.mma_grad_weight_copied),
@@ -107,7 +108,8 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                                          .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
                                          .waves = std::ceil(blocks),
                                          .wave_cycles = stages * cycles + results,
-                                         .memory_bytes = f.cost.bytes + sum_bytes / 2});
+                                         .memory_bytes = f.cost.bytes + sum_bytes / 2,
+                                         .measured = kMeasured});
 }
 
 /// Whether a block fits an SM; chooses how many do.
@@ -163,7 +165,7 @@ bool choose_positions(const Facts& f, Block& b) {
     }
     for (std::int64_t rows = 1; rows * columns <= kMostPositions && rows < 2 * height; rows *= 2) {
       const std::int64_t positions = rows * columns;
-      if (positions % (k * b.warps_k) != 0 || positions < kLeastPositions) {
+      if (positions % (k * b.warps_k) != 0) {
         continue;
       }
       Block tile(b);
@@ -228,9 +230,10 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
-    const std::int64_t outs = layer.out_channels / layer.groups;
+    const std::int64_t outs = layer.out_channels / layer.groups, ins = layer.in_channels / layer.groups;
     return {require(outs <= kMostOuts, "groups of {} output channels; at most {}, whose taps are columns of products",
-                    outs, kMostOuts)};
+                    outs, kMostOuts),
+            require(ins >= kLeastIn, "groups of {} input channel; of 16 rows of a product there would be one", ins)};
   }
   static Parameters parameters(const Problem& problem) {
     Parameters p = with_depth(scalar_parameters(problem.layer, problem.direction), problem.layer);

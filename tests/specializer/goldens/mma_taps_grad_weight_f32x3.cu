@@ -12,7 +12,7 @@
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 3649536 bytes, sums of slices of the positions
 //   region totals: 7299072 bytes, fp32 totals of the blocks
-//   kernel convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb
+//   kernel convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933
 //     arguments const float* x, const float* grad_y, float* partial, float* totals, int batch, int in_height,
 //       int in_width
 //     grid 396; block 128; shared 67008
@@ -20,11 +20,13 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 67008)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 67008)
 //     at most in_height 1073741805, in_width 1073741813
-//   kernel convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb_add
+//   kernel convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_add
 //     arguments const float* partial, float* grad_weight
 //     grid 144; block 256; shared 1024
+//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
+//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
-namespace convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb_source {
+namespace convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_source {
 
 // ---- Constants ----
 
@@ -34,12 +36,11 @@ constexpr int kThreads = 128;
 constexpr int kAccumulators = 36;  // of a thread
 constexpr long long kTotals = 4608ll;
 constexpr int kRunVectors = 18;
+constexpr int kRunPitch = 18;
 constexpr int kRowPitch = 20;
 constexpr int kWindowRows = 34;
 constexpr int kPlanePitch = 680;
-constexpr int kWindowCopies = 1836;
 constexpr int kInputPitch = 528;
-constexpr int kInputCopies = 6144;
 constexpr int kResultPitch = 72;
 constexpr int kHalfPlace = 32;
 constexpr int kAddThreads = 256;
@@ -59,6 +60,7 @@ __device__ __forceinline__ void async_copy_4(void* to, const void* from, unsigne
 __device__ __forceinline__ void async_copy_commit();
 __device__ __forceinline__ void async_copy_wait(int pending);
 __device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]);
+__device__ __forceinline__ void grid_dependency_wait();
 
 #endif
 
@@ -83,21 +85,50 @@ struct Tile {
   int column;
 };
 
+__device__ __forceinline__ int vector_of(int thread) {
+  return thread % 8;
+}
+
+__device__ __forceinline__ int vector_of_2(int thread) {
+  return thread % 18;
+}
+
+__device__ __forceinline__ int row_of(int turn, int thread) {
+  return turn * 16 + thread / 8;
+}
+
+__device__ __forceinline__ int row_of_2(int turn, int thread) {
+  return turn * 7 + thread / 18;
+}
+
+// Whether a thread has a copy in a turn.
+__device__ __forceinline__ bool has_copy() {
+  return true;
+}
+
+// Whether a thread has a copy in a turn.
+__device__ __forceinline__ bool has_copy_2(int turn, int thread) {
+  return thread < 126 && turn * 126 + thread < 1836;
+}
+
 // Issues the thread's copies of x: zeros where the image or the channels end.
 __device__ __forceinline__ void copy_input(unsigned char* to, const Source& source, const Tile& tile, int in_h,
                                            int in_w, int thread) {
   const float* x = source.x + tile.image * 48 * (static_cast<long long>(in_h) * in_w);
   #pragma unroll 4
-  for (int i = thread; i < kInputCopies; i += kThreads) {
-    const int vector = i % 8;
-    const int rest = i / 8;
-    const int row = rest % 16;
-    const int channel = rest / 16;
-    const int iy = tile.row + row;
-    const int ix = tile.column + vector;
-    const bool is_inside = iy < in_h && ix < in_w;
-    const float* from = x + ((static_cast<long long>(channel) * in_h + iy) * in_w + ix);
-    copy(to + channel * kInputPitch + (row * 8 + vector) * 4, is_inside ? from : x, is_inside);
+  for (int turn = 0; turn < 48; ++turn) {
+    if (has_copy()) {
+      const int vector = vector_of(thread);
+      const int rest = row_of(turn, thread);  // position, or row of a channel
+      const int channel = rest / 16;
+      const int row = rest % 16;
+      const int iy = tile.row + row;
+      const int ix = tile.column + vector;
+      const bool is_inside = iy < in_h && ix < in_w;
+      const long long from = (static_cast<long long>(channel) * in_h + iy) * in_w + ix;
+      const int place = channel * kInputPitch + (row * 8 + vector) * 4;
+      copy(to + place, x + (is_inside ? from : 0), is_inside);
+    }
   }
 }
 
@@ -108,18 +139,22 @@ __device__ __forceinline__ void copy_window(unsigned char* to, const Source& sou
   const int first_row = tile.row * 2 - 1 + first_kh;
   const int first_column = tile.column * 2 - 1 + first_kw;
   #pragma unroll 4
-  for (int i = thread; i < kWindowCopies; i += kThreads) {
-    const int vector = i % kRunVectors;
-    const int row = i / 18 % kWindowRows;
-    const int plane = i / 612;
-    const int oy = first_row + row;
-    const bool is_row = oy >= 0 && oy < out_h;
-    const long long of_row = (static_cast<long long>(plane) * out_h + oy) * out_w;
-    bool is_inside = false;
-    const long long element = static_cast<long long>(first_column) + vector;
-    is_inside = is_row && element >= 0 && element < static_cast<long long>(out_w);
-    copy(to + (plane * kPlanePitch + row * kRowPitch + vector) * 4, is_inside ? grad_y + (of_row + element) : grad_y,
-         is_inside);
+  for (int turn = 0; turn < 15; ++turn) {
+    if (has_copy_2(turn, thread)) {
+      const int of_row = vector_of_2(thread);
+      const int rest = row_of_2(turn, thread);
+      const int vector = of_row % kRunVectors;
+      const int run = of_row / kRunVectors;
+      const int row = rest % kWindowRows;
+      const int plane = rest / kWindowRows;
+      const int oy = first_row + row;
+      bool is_inside = oy >= 0 && oy < out_h;
+      const long long element = static_cast<long long>(first_column) + run * 2 + vector;
+      is_inside = is_inside && element >= 0 && element < static_cast<long long>(out_w);
+      const long long from = (static_cast<long long>(plane) * out_h + oy) * out_w + element;
+      copy(to + (plane * kPlanePitch + row * kRowPitch + run * kRunPitch + vector) * 4, grad_y + (is_inside ? from : 0),
+           is_inside);
+    }
   }
 }
 
@@ -372,11 +407,12 @@ __device__ __forceinline__ float add_part(const float* __restrict__ sums, int pa
 
 // Adds the slices: of a weight, then of a channel of the bias.
 extern "C" __global__ void __launch_bounds__(kAddThreads)
-    convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb_add(const float* __restrict__ partial,
+    convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_add(const float* __restrict__ partial,
                                                                    float* __restrict__ grad_weight) {
   const int part = threadIdx.x / 16;
   const long long i = static_cast<long long>(blockIdx.x) * 16 + threadIdx.x % 16;
   const bool is_weight = i < kAdded;
+  grid_dependency_wait();
   float sum = 0;
   if (is_weight) {
     sum = add_part(partial + i, part);
@@ -397,7 +433,7 @@ extern "C" __global__ void __launch_bounds__(kAddThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 3)
-    convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb(const float* __restrict__ x,
+    convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933(const float* __restrict__ x,
                                                                const float* __restrict__ grad_y,
                                                                float* __restrict__ partial, float* totals, int batch,
                                                                int height, int width) {
@@ -517,8 +553,13 @@ __device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 #endif
 
-}  // namespace convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb_source
-using convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb_source::convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb_add;
-using convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb_source::convtgen_mma_taps_grad_weight_grad_weight_bbbd4d84659139cb;
+}  // namespace convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_source
+using convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_source::convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_add;
+using convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_source::convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933;

@@ -1,5 +1,5 @@
 // conv_transpose2d 64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input 128x32x32; bias; dtype f16; compute f16; layout nhwc; directions grad_weight
-// grad_weight for sm_90a. Template mma_taps_grad_weight: a block makes 4x4 taps of 32 by 3 channels; 132 slices; 107.6 KiB shared.
+// grad_weight for sm_90a. Template mma_taps_grad_weight: a block makes 4x4 taps of 64 by 3 channels; 264 slices; 86.6 KiB shared.
 // Launch
 //   sizes: batch 128, in_height 32, in_width 32; out_height 64, out_width 64
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -12,22 +12,21 @@
 //   tensor grad_y: 1572864 elements, read, 16-byte aligned
 //     shape (N 128, H 64, W 64, Cout 3), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
-//   region partial: 1622016 bytes, sums of slices of the positions
-//   region partial_bias: 3072 bytes, sums of slices of grad_y's positions
-//   kernel convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd
-//     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, int batch
-//     grid 264; block 256; shared 110208
+//   region partial: 3244032 bytes, sums of slices of the positions
+//   region partial_bias: 3168 bytes, sums of slices of grad_y's positions
+//   kernel convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b
+//     arguments const unsigned short* x, const unsigned short* grad_y, float* partial, float* partial_bias, int batch
+//     grid 264; block 256; shared 88704
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 110208)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 110208)
-//   kernel convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_channels
-//     arguments const unsigned short* grad_y, float* partial_bias, int batch
-//     grid 256; block 256; shared 1024
-//   kernel convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_add
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 88704)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 88704)
+//   kernel convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_add
 //     arguments const float* partial, const float* partial_bias, unsigned short* grad_weight, unsigned short* grad_bias
 //     grid 193; block 256; shared 1024
+//     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
+//       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
-namespace convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_source {
+namespace convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_source {
 
 // ---- Constants ----
 
@@ -35,22 +34,21 @@ constexpr int kGroupIn = 64;
 constexpr long long kWeights = 3072ll;
 constexpr int kThreads = 256;
 constexpr int kRunVectors = 26;
+constexpr int kRunPitch = 208;
 constexpr int kRowPitch = 208;
-constexpr int kWindowRows = 34;
-constexpr int kPlanePitch = 7072;
-constexpr int kWindowCopies = 884;
-constexpr int kInputPitch = 80;
-constexpr int kInputCopies = 2048;
+constexpr int kWindowRows = 18;
+constexpr int kPlanePitch = 3744;
+constexpr int kInputPitch = 144;
 constexpr int kResultPitch = 80;
+constexpr int kSummingThreads = 255;
 constexpr int kHalfPlace = 96;
-constexpr int kBiasThreads = 256;
 constexpr int kAddThreads = 256;
 constexpr long long kAdded = 3072ll;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 40960;
-constexpr int kStageBytes = 55104;
+constexpr int kInputBytes = 36864;
+constexpr int kStageBytes = 44352;
 
 // ---- Device primitives, defined at the end ----
 
@@ -64,6 +62,7 @@ __device__ __forceinline__ void matrix_load_x4_transposed(unsigned int (&values)
 __device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]);
 __device__ __forceinline__ float half_to_float(unsigned short bits);
 __device__ __forceinline__ unsigned short accumulator_to_half(float value);
+__device__ __forceinline__ void grid_dependency_wait();
 
 #endif
 
@@ -99,17 +98,49 @@ struct Tile {
   int column;
 };
 
+__device__ __forceinline__ int vector_of(int thread) {
+  return thread % 8;
+}
+
+__device__ __forceinline__ int vector_of_2(int thread) {
+  return thread % 26;
+}
+
+__device__ __forceinline__ int row_of(int turn, int thread) {
+  return turn * 32 + thread / 8;
+}
+
+__device__ __forceinline__ int row_of_2(int turn, int thread) {
+  return turn * 9 + thread / 26;
+}
+
+// Whether a thread has a copy in a turn.
+__device__ __forceinline__ bool has_copy() {
+  return true;
+}
+
+// Whether a thread has a copy in a turn.
+__device__ __forceinline__ bool has_copy_2(int thread) {
+  return thread < 234;
+}
+
 // Issues the thread's copies of x: zeros where the image or the channels end.
 __device__ __forceinline__ void copy_input(unsigned char* to, const Source& source, const Tile& tile, int thread) {
   const unsigned short* x = source.x + tile.image * 65536;
   #pragma unroll 4
-  for (int i = thread; i < kInputCopies; i += kThreads) {
-    const int vector = i % 4;
-    const int rest = i / 4;
-    const int iy = tile.row + rest / 32;
-    const int ix = tile.column + rest % 32;
-    const unsigned short* from = x + ((iy * 32 + ix) * 64 + vector * 8);
-    copy(to + rest * kInputPitch + vector * 16, from, true);
+  for (int turn = 0; turn < 8; ++turn) {
+    if (has_copy()) {
+      const int vector = vector_of(thread);
+      const int rest = row_of(turn, thread);  // position, or row of a channel
+      const int channel = vector * 8;
+      const int row = rest / 32;
+      const int column = rest % 32;
+      const int iy = tile.row + row;
+      const int ix = tile.column + column;
+      const int from = (iy * 32 + ix) * 64 + channel;
+      const int place = rest * kInputPitch + channel * 2;
+      copy(to + place, x + from, true);
+    }
   }
 }
 
@@ -120,18 +151,22 @@ __device__ __forceinline__ void copy_window(unsigned char* to, const Source& sou
   const int first_row = tile.row * 2 - 1 + first_kh;
   const int first_column = tile.column * 2 - 1 + first_kw;
   #pragma unroll 4
-  for (int i = thread; i < kWindowCopies; i += kThreads) {
-    const int vector = i % kRunVectors;
-    const int row = i / 26 % kWindowRows;
-    const int plane = i / 884;
-    const int oy = first_row + row;
-    const bool is_row = oy >= 0 && oy < 64;
-    const int of_row = oy * 192;
-    bool is_inside = false;
-    const int element = first_column * 3 - 5 + vector * 8;
-    is_inside = is_row && element >= 0 && element < 192;
-    copy(to + (plane * kPlanePitch + row * kRowPitch + vector * 8) * 2,
-         is_inside ? grad_y + (of_row + element) : grad_y, is_inside);
+  for (int turn = 0; turn < 2; ++turn) {
+    if (has_copy_2(thread)) {
+      const int of_row = vector_of_2(thread);
+      const int rest = row_of_2(turn, thread);
+      const int vector = of_row % kRunVectors;
+      const int run = of_row / kRunVectors;
+      const int row = rest % kWindowRows;
+      const int plane = rest / kWindowRows;
+      const int oy = first_row + row;
+      bool is_inside = oy >= 0 && oy < 64;
+      const int element = first_column * 3 - 5 + run * 6 + vector * 8;
+      is_inside = is_inside && element >= 0 && element < 192;
+      const int from = oy * 192 + element;
+      copy(to + (plane * kPlanePitch + row * kRowPitch + run * kRunPitch + vector * 8) * 2,
+           grad_y + (is_inside ? from : 0), is_inside);
+    }
   }
 }
 
@@ -217,10 +252,10 @@ __device__ __forceinline__ void multiply_stage(PartAccumulators& acc, const unsi
   for (int first = 0; first < 8; first += 2) {
     #pragma unroll
     for (int each = 0; each < 2; ++each) {
-      const int step = (first + each) * 4 + warp_k;
+      const int step = (first + each) * 2 + warp_k;
       const int row = step / 2;
       const int column = step % 2 * 16;
-      multiply_step(acc, stage + places.input + step * 1280, stage + (row * 416 + column * 6) * 2, places);
+      multiply_step(acc, stage + places.input + step * 2304, stage + (row * 416 + column * 6) * 2, places);
     }
   }
 }
@@ -239,15 +274,53 @@ struct Target {
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
-  const int in_tile = block % 2;
   Target target;
-  target.slice = block / 2;
+  target.slice = block;
   target.group = 0;
-  target.first_in = in_tile * 32;
+  target.first_in = 0;
   target.first_out = 0;
   target.first_kh = 0;
   target.first_kw = 0;
   return target;
+}
+
+// A thread's sum of the values of its channel which a tile's positions read by the taps from the padding on, as many as
+// the stride: a window has each value of grad_y for one tile.
+__device__ __forceinline__ float sum_window(const unsigned char* window, int thread) {
+  const int channel = thread % 3;
+  const unsigned char* of_channel = window + (216 + channel) * 2;
+  float sum = 0;
+  #pragma unroll 4
+  for (int pixel = thread / 3; pixel < 1024; pixel += 85) {
+    const int place = pixel / 64 * kRowPitch + pixel % 64 * 3;
+    sum += half_to_float(*reinterpret_cast<const unsigned short*>(of_channel + place * 2));
+  }
+  return thread < kSummingThreads ? sum : 0;
+}
+
+// Stores the sums of a block's channels, which its threads have: in parts, then these, in order.
+__device__ __forceinline__ void store_bias(float sum, float* shared, const Target& target,
+                                           float* __restrict__ partial_bias, int thread) {
+  __syncthreads();  // the results before have been stored
+  shared[thread] = sum;
+  __syncthreads();
+  if (thread < 48) {
+    float part = 0;
+    #pragma unroll 4
+    for (int i = thread; i < kSummingThreads; i += 48) {
+      part += shared[i];
+    }
+    shared[thread] = part;
+  }
+  __syncthreads();
+  if (thread < 3) {
+    float all = 0;
+    #pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      all += shared[i * 3 + thread];
+    }
+    partial_bias[target.slice * 3 + target.group * 3 + target.first_out + thread] = all;
+  }
 }
 
 // Puts four sums to shared memory, or adds them to what lies there.
@@ -282,7 +355,7 @@ __device__ __forceinline__ void put_results(const PartAccumulators& acc, float* 
 __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* results, const Target& target,
                                             float* __restrict__ partial, int warp_in, int warp_k, int thread) {
   #pragma unroll 1
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < 2; ++k) {
     __syncthreads();  // the stages have been read, or the warps before have added theirs
     if (warp_k == k) {
       put_results(acc, results, thread % 32, warp_in, k > 0);
@@ -290,7 +363,7 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
   }
   __syncthreads();
   #pragma unroll 2
-  for (int i = thread; i < 1536; i += kThreads) {
+  for (int i = thread; i < 3072; i += kThreads) {
     const int row = i / 48;
     const int of_channel = i % 48;
     const int tap = of_channel % 16;
@@ -309,89 +382,12 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
 
 // ---- Kernels ----
 
-// A thread's way over the places of one slice. A place is a position, or a vector of adjacent ones of NCHW. Images of
-// NCHW are not adjacent: the image of a place and the place there, and how both move on. Threads share the channels of
-// a place, which are so many lanes.
-struct BiasPlaces {
-  long long next;
-  long long end;
-  long long image;
-  long long place;
-  int step;
-};
-
-__device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
-  BiasPlaces places;
-  places.next = batch * 4096ll * slice / 256 + thread / 4;
-  places.end = batch * 4096ll * (slice + 1) / 256;
-  places.image = 0;
-  places.place = places.next;
-  places.step = 64;
-  return places;
-}
-
-__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_places) {
-  places.next += places.step;
-  places.place += step_places;
-}
-
-// The first element of a place, from the thread's first channel on.
-__device__ __forceinline__ const unsigned short* at_place(const unsigned short* __restrict__ grad_y,
-                                                          const BiasPlaces& places, int channel) {
-  return grad_y + (places.place * 3 + channel);
-}
-
-// A thread's sums of one slice: of a channel, or of vectors.
-__device__ __forceinline__ float sum_elements(const unsigned short* __restrict__ grad_y, BiasPlaces places,
-                                              int channel) {
-  const long long step_places = static_cast<long long>(places.step);
-  float total = 0;
-  while (places.next < places.end) {
-    float sum = 0;
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      if (places.next < places.end) {
-        sum += half_to_float(*at_place(grad_y, places, channel));
-      }
-      next_place(places, step_places);
-    }
-    total += sum;
-  }
-  return total;
-}
-
-// (slice, channel): the sums of the channels over one slice of all positions.
-extern "C" __global__ void __launch_bounds__(kBiasThreads)
-    convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_channels(const unsigned short* __restrict__ grad_y,
-                                                                        float* __restrict__ partial_bias, int batch) {
-  const int thread = threadIdx.x;
-  const int slice = blockIdx.x;
-  float totals = 0;
-  const int channel = thread % 4;
-  if (channel < 3) {
-    totals = sum_elements(grad_y, places_of_slice(slice, batch, thread), channel);
-  }
-  // The threads of a channel add their totals in a tree.
-  float* shared = static_cast<float*>(shared_memory());
-  shared[thread] = totals;
-  #pragma unroll 1
-  for (int half = 128; half >= 4; half /= 2) {
-    __syncthreads();
-    for (int i = thread; i < half; i += kBiasThreads) {
-      shared[i] += shared[i + half];
-    }
-  }
-  if (thread < 4 && thread < 3) {
-    partial_bias[slice * 3 + thread] = shared[thread];
-  }
-}
-
 // Adds a part of a sum's slices, in their order.
 __device__ __forceinline__ float add_part(const float* __restrict__ sums, int part) {
-  const int last = 132 * (part + 1) / 16;
+  const int last = 264 * (part + 1) / 16;
   float sum = 0;
   #pragma unroll 8
-  for (int slice = 132 * part / 16; slice < last; ++slice) {
+  for (int slice = 264 * part / 16; slice < last; ++slice) {
     sum += sums[slice * 3072ll];
   }
   return sum;
@@ -399,10 +395,10 @@ __device__ __forceinline__ float add_part(const float* __restrict__ sums, int pa
 
 // Adds a part of a sum's slices, in their order.
 __device__ __forceinline__ float add_part_2(const float* __restrict__ sums, int part) {
-  const int last = 256 * (part + 1) / 16;
+  const int last = 264 * (part + 1) / 16;
   float sum = 0;
   #pragma unroll 8
-  for (int slice = 256 * part / 16; slice < last; ++slice) {
+  for (int slice = 264 * part / 16; slice < last; ++slice) {
     sum += sums[slice * 3ll];
   }
   return sum;
@@ -410,7 +406,7 @@ __device__ __forceinline__ float add_part_2(const float* __restrict__ sums, int 
 
 // Adds the slices: of a weight, then of a channel of the bias.
 extern "C" __global__ void __launch_bounds__(kAddThreads)
-    convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_add(const float* __restrict__ partial,
+    convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_add(const float* __restrict__ partial,
                                                                    const float* __restrict__ partial_bias,
                                                                    unsigned short* __restrict__ grad_weight,
                                                                    unsigned short* __restrict__ grad_bias) {
@@ -418,6 +414,7 @@ extern "C" __global__ void __launch_bounds__(kAddThreads)
   const long long i = static_cast<long long>(blockIdx.x) * 16 + threadIdx.x % 16;
   const bool is_weight = i < kAdded;
   const bool is_channel = !is_weight && i - kAdded < 3;
+  grid_dependency_wait();
   float sum = 0;
   if (is_weight) {
     sum = add_part(partial + i, part);
@@ -442,15 +439,16 @@ extern "C" __global__ void __launch_bounds__(kAddThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd(const unsigned short* __restrict__ x,
+    convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b(const unsigned short* __restrict__ x,
                                                                const unsigned short* __restrict__ grad_y,
-                                                               float* __restrict__ partial, int batch) {
-  const long long tiles = static_cast<long long>(batch) * 2;
+                                                               float* __restrict__ partial,
+                                                               float* __restrict__ partial_bias, int batch) {
+  const long long tiles = static_cast<long long>(batch) * 4;
 
   const int block = blockIdx.x;
   const Target target = target_of(block);
-  const long long first_tile = tiles * target.slice / 132;
-  const int count = static_cast<int>(tiles * (target.slice + 1) / 132 - first_tile);
+  const long long first_tile = tiles * target.slice / 264;
+  const int count = static_cast<int>(tiles * (target.slice + 1) / 264 - first_tile);
   const long long first_in = target.group * kGroupIn + target.first_in;
   const long long first_out = target.group * 3 + target.first_out;
   Source source;
@@ -460,17 +458,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   // The tile that is copied next.
   Tile next;
   next.column = 0;
-  next.row = static_cast<int>(first_tile % 2) * 16;
-  next.image = first_tile / 2;
+  next.row = static_cast<int>(first_tile % 4) * 8;
+  next.image = first_tile / 4;
 
   unsigned char* shared = static_cast<unsigned char*>(shared_memory());
   const int thread = threadIdx.x;
   const int warp = thread / 32;
-  const int warp_k = warp % 4;
-  const int warp_in = warp / 4;
+  const int warp_k = warp % 2;
+  const int warp_in = warp / 2;
   const Places places = places_of(thread % 32, warp_in);
 
   PartAccumulators acc = {};
+  float bias_sum = 0;
   int stage = 0;
   // The first turns issue copies alone.
   #pragma unroll 1
@@ -485,7 +484,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       next.column += 32;
       if (next.column >= 32) {
         next.column = 0;
-        next.row += 16;
+        next.row += 8;
         if (next.row >= 32) {
           next.row = 0;
           ++next.image;
@@ -495,10 +494,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     async_copy_commit();
     stage = stage + 1 == 2 ? 0 : stage + 1;
     if (consumed >= 0) {
+      if (target.first_in == 0) {
+        bias_sum += sum_window(shared + (stage * kStageBytes + kInputBytes), thread);
+      }
       multiply_stage(acc, shared + stage * kStageBytes, places, warp_k);
     }
   }
   store_block(acc, static_cast<float*>(shared_memory()), target, partial, warp_in, warp_k, thread);
+  if (target.first_in == 0) {
+    store_bias(bias_sum, static_cast<float*>(shared_memory()), target, partial_bias, thread);
+  }
 }
 
 // ---- Device primitives ----
@@ -571,9 +576,13 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value) {
   return bits;
 }
 
+// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.
+__device__ __forceinline__ void grid_dependency_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
 #endif
 
-}  // namespace convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_source
-using convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_source::convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_channels;
-using convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_source::convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_add;
-using convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd_source::convtgen_mma_taps_grad_weight_grad_weight_6c9e6588af006efd;
+}  // namespace convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_source
+using convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_source::convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_add;
+using convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_source::convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b;

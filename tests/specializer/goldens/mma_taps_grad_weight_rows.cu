@@ -11,17 +11,17 @@
 //     shape (N 8, Cout 1, W 64000), contiguous
 //   workspace: 128-byte aligned; each region begins at a multiple of 128 bytes
 //   region partial: 4423680 bytes, sums of slices of the positions
-//   kernel convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12
+//   kernel convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226
 //     arguments const float* x, const float* grad_y, float* partial, int batch
 //     grid 216; block 256; shared 61088
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 61088)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 61088)
-//   kernel convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12_add
+//   kernel convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_add
 //     arguments const float* partial, float* grad_weight
 //     grid 320; block 256; shared 1024
 
-namespace convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12_source {
+namespace convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_source {
 
 // ---- Constants ----
 
@@ -29,13 +29,12 @@ constexpr int kGroupIn = 256;
 constexpr long long kWeights = 10240ll;
 constexpr int kThreads = 256;
 constexpr int kRowColumns = 40;
+constexpr int kRunStep = 20;
 constexpr int kRunVectors = 245;
+constexpr int kRunPitch = 980;
 constexpr int kPositionPitch = 20;
 constexpr int kPlanePitch = 980;
-constexpr int kWindowCopies = 245;
 constexpr int kInputPitch = 208;
-constexpr int kInputVectors = 48;  // of a pixel, or a row
-constexpr int kInputCopies = 6144;
 constexpr int kResultPitch = 40;
 constexpr int kHalfPlace = 320;
 constexpr int kAddThreads = 256;
@@ -94,18 +93,47 @@ struct Tile {
   int column;
 };
 
+__device__ __forceinline__ int vector_of(int thread) {
+  return thread % 48;
+}
+
+__device__ __forceinline__ int vector_of_2(int thread) {
+  return thread % 245;
+}
+
+__device__ __forceinline__ int row_of(int turn, int thread) {
+  return turn * 5 + thread / 48;
+}
+
+__device__ __forceinline__ int row_of_2(int thread) {
+  return thread / 245;
+}
+
+// Whether a thread has a copy in a turn.
+__device__ __forceinline__ bool has_copy(int turn, int thread) {
+  return thread < 240 && turn * 240 + thread < 6144;
+}
+
+// Whether a thread has a copy in a turn.
+__device__ __forceinline__ bool has_copy_2(int thread) {
+  return thread < 245;
+}
+
 // Issues the thread's copies of x: zeros where the image or the channels end.
 __device__ __forceinline__ void copy_input(unsigned char* to, const Source& source, const Tile& tile, int thread) {
   const float* x = source.x + tile.image * 818944;
   #pragma unroll 4
-  for (int i = thread; i < kInputCopies; i += kThreads) {
-    const int vector = i % kInputVectors;
-    const int rest = i / kInputVectors;
-    const int iy = tile.row;
-    const int ix = tile.column + vector;
-    const bool is_inside = ix < 3199;
-    const float* from = x + ((rest + iy) * 3199 + ix);
-    copy(to + rest * kInputPitch + vector * 4, is_inside ? from : x, is_inside);
+  for (int turn = 0; turn < 26; ++turn) {
+    if (has_copy(turn, thread)) {
+      const int vector = vector_of(thread);
+      const int rest = row_of(turn, thread);  // position, or row of a channel
+      const int iy = tile.row;
+      const int ix = tile.column + vector;
+      const bool is_inside = ix < 3199;
+      const int from = (rest + iy) * 3199 + ix;
+      const int place = rest * kInputPitch + vector * 4;
+      copy(to + place, x + (is_inside ? from : 0), is_inside);
+    }
   }
 }
 
@@ -115,15 +143,16 @@ __device__ __forceinline__ void copy_window(unsigned char* to, const Source& sou
   const float* grad_y = source.grad_y + tile.image * 64000;
   const int first_row = tile.row + first_kh;
   const int first_column = tile.column * 20 + first_kw;
-  #pragma unroll 4
-  for (int i = thread; i < kWindowCopies; i += kThreads) {
-    const int vector = i % kRunVectors;
-    const int plane = i / 245;
-    const int of_row = (plane + first_row) * 64000;
-    bool is_inside = false;
-    const int element = first_column + vector * 4;
-    is_inside = element >= 0 && element < 64000;
-    copy_2(to + (plane * kPlanePitch + vector * 4) * 4, is_inside ? grad_y + (of_row + element) : grad_y, is_inside);
+  if (has_copy_2(thread)) {
+    const int of_row = vector_of_2(thread);
+    const int rest = row_of_2(thread);
+    const int vector = of_row % kRunVectors;
+    const int run = of_row / kRunVectors;
+    bool is_inside = true;
+    const int element = first_column + run * kRunStep + vector * 4;
+    is_inside = is_inside && element >= 0 && element < 64000;
+    const int from = (rest + first_row) * 64000 + element;
+    copy_2(to + (rest * kPlanePitch + run * kRunPitch + vector * 4) * 4, grad_y + (is_inside ? from : 0), is_inside);
   }
 }
 
@@ -314,7 +343,7 @@ __device__ __forceinline__ float add_part(const float* __restrict__ sums, int pa
 
 // Adds the slices: of a weight, then of a channel of the bias.
 extern "C" __global__ void __launch_bounds__(kAddThreads)
-    convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12_add(const float* __restrict__ partial,
+    convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_add(const float* __restrict__ partial,
                                                                    float* __restrict__ grad_weight) {
   const int part = threadIdx.x / kAddedSums;
   const long long i = static_cast<long long>(blockIdx.x) * kAddedSums + threadIdx.x % kAddedSums;
@@ -339,7 +368,7 @@ extern "C" __global__ void __launch_bounds__(kAddThreads)
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12(const float* __restrict__ x,
+    convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226(const float* __restrict__ x,
                                                                const float* __restrict__ grad_y,
                                                                float* __restrict__ partial, int batch) {
   const long long tiles = static_cast<long long>(batch) * 67;
@@ -460,6 +489,6 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 #endif
 
-}  // namespace convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12_source
-using convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12_source::convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12_add;
-using convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12_source::convtgen_mma_taps_grad_weight_grad_weight_17afad09cf31fc12;
+}  // namespace convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_source
+using convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_source::convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_add;
+using convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_source::convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226;
