@@ -30,7 +30,7 @@ __device__ __forceinline__ void put_results(const PartAccumulators& acc, float* 
 #pragma unroll
   for (int half = 0; half < 2 * kRowTiles; ++half) {  // eight input channels
     float* row = results + (warp_in * (kRowTiles * 16) + half * 8 + lane / 4) * kResultPitch +
-                 warp_columns * (8 * kColumnTiles) + lane % 4 * (2 * kTilesTogether);
+                 warp_columns * (8 * kTilesAcross) + lane % 4 * (2 * kTilesTogether);
 #pragma unroll
     for (int i = 0; i < kPlaces; ++i) {
       const int first = i * kTilesTogether;

@@ -53,9 +53,9 @@ constexpr int kRowColumns = kPairs ? (kLead + kTapColumns + 1) / 2 * 2 : kTapCol
 constexpr int kPlanesOut = P::channels_last ? 1 : P::block_out;
 constexpr int kColumns = P::taps_h * kPlanesOut * kRowColumns;
 constexpr int kTilesTogether = kPairs ? 2 : 1;  // of 8 columns, whose operands are read at once
-constexpr int kColumnTiles = ceil_div(kColumns, 8 * kTilesTogether * P::warps_columns) * kTilesTogether;  // of a warp
+constexpr int kTilesAcross = ceil_div(kColumns, 8 * kTilesTogether * P::warps_columns) * kTilesTogether;  // of a warp
 constexpr int kRowTiles = P::block_in / (16 * P::warps_in);
-constexpr int kAccumulators = kRowTiles * kColumnTiles * 4;  // of a thread
+constexpr int kAccumulators = kRowTiles * kTilesAcross * 4;  // of a thread
 constexpr long long kTotals = static_cast<long long>(kAccumulators) * kThreads;
 
 // The window: rows of runs of elements that are adjacent in memory. A run is a whole row, what the taps reach from a
@@ -118,10 +118,10 @@ constexpr int kInputCopies = (P::channels_last ? kPositions : kCopiedIn * P::til
 constexpr int kStageBytes = kInputBytes + ceil_div(kWindowBytes, 16) * 16;
 
 // The results of a block take the place of the stages: rows of columns.
-constexpr int kBlockColumns = 8 * kColumnTiles * P::warps_columns;
+constexpr int kBlockColumns = 8 * kTilesAcross * P::warps_columns;
 constexpr int kResultPitch = kBlockColumns + floor_mod((kPairs ? 16 : 8) - kBlockColumns, 32);
 constexpr int kResultBytes = P::block_in * kResultPitch * 4;
-// Sums of grad_y: threads that have them, a channel each, and those that add them up then.
+// Threads that add up grad_y, a channel each, and those that add what these have.
 constexpr int kSummingThreads = kThreads / P::block_out * P::block_out;
 constexpr int kSummedParts = smaller(16, kThreads / P::block_out);
 constexpr int kSharedBytes = larger(P::stages * kStageBytes, kResultBytes);

@@ -8,11 +8,11 @@
 #include "layout.h"
 
 // One thread's accumulators: of each tile of 16 input channels and of 8 columns of its warp.
-using PartAccumulators = float[kRowTiles][kColumnTiles][4];
+using PartAccumulators = float[kRowTiles][kTilesAcross][4];
 
 // The thread's accumulator of this number.
 __device__ __forceinline__ float& acc_at(PartAccumulators& acc, const int i) {
-  return acc[i / (kColumnTiles * 4)][i / 4 % kColumnTiles][i % 4];
+  return acc[i / (kTilesAcross * 4)][i / 4 % kTilesAcross][i % 4];
 }
 
 __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {
@@ -29,7 +29,7 @@ __device__ __forceinline__ void multiply_add(float (&acc)[4], const unsigned int
 
 // Where a lane's words begin in a stage: of x, and of the window for each tile of columns (or two, which are read
 // together).
-constexpr int kPlaces = kColumnTiles / kTilesTogether;
+constexpr int kPlaces = kTilesAcross / kTilesTogether;
 struct Places {
   int input;
   int columns[kPlaces];

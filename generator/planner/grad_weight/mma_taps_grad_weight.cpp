@@ -37,7 +37,7 @@ CONVTGEN_BLOCK_AND_FACTS(FactsOf, (taps_h, 1), (taps_w, 1), (block_in, 16), (blo
                          (warps_columns, 1), (warps_k, 1), (blocks_per_sm, 1), (tile_rows, 1), (tile_columns, 16),
                          (stages, 2), (slices, 1), (promote_stages, 0), (bias_slices, 1), (sums_bias, false));
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kThreads, kInstructionK, kWeights, kSliceBlocks, kRowTiles, kColumnTiles, kTilesTogether,
+CONVTGEN_CONSTANTS(kThreads, kInstructionK, kWeights, kSliceBlocks, kRowTiles, kTilesAcross, kTilesTogether,
                    kAccumulators, kTotals, kColumns, kPositions, kSteps, kOwnSteps, kInputCopies, kWindowCopies,
                    kInputCopy, kWindowCopy, kStageBytes, kSharedBytes, kAlignment, kAddParts, kAddSharedBytes,
                    kTapGroups);
@@ -66,9 +66,9 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   constexpr double kLatency = 1000;         // cycles until a copy has come
   constexpr double kPut = 3, kStored = 20;  // instructions for a result: to shared memory, from there to memory
   const double warps = c.number(kThreads) / 32, steps = c.number(kOwnSteps) * warps;
-  const double products = (splits(f) ? 3 : 1) * steps * c.number(kRowTiles) * c.number(kColumnTiles);
+  const double products = (splits(f) ? 3 : 1) * steps * c.number(kRowTiles) * c.number(kTilesAcross);
   const bool tf32 = f.bytes == 4;
-  const double words = 4 * c.number(kColumnTiles) / (tf32 ? 2 : c.number(kTilesTogether));  // of a lane, for columns
+  const double words = 4 * c.number(kTilesAcross) / (tf32 ? 2 : c.number(kTilesTogether));  // of a lane, for columns
   const double rows = 4 * c.number(kRowTiles);
   const double loads = steps * (words + rows);
   // Values are rounded, or split and their products promoted each four steps; halves of words change places.
@@ -116,7 +116,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
   const std::int64_t registers = round_up((splits(f) ? 2 : 1) * (c[kAccumulators] + 4 * c[kRowTiles]) +
-                                              c[kColumnTiles] / c[kTilesTogether] + kOtherRegisters,
+                                              c[kTilesAcross] / c[kTilesTogether] + kOtherRegisters,
                                           std::int64_t{8});
   if (c[kSharedBytes] > f.target.max_shared_bytes || registers > 255) {
     return false;
@@ -269,7 +269,7 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         std::min(b.block_in, f.group_in), b.block_out, b.slices, b.slices == 1 ? "" : "s"),
             fmt::format("tensor cores: {} warps make {}products over positions of {} channels x {} columns of taps; {} "
                         "stages of {}x{} positions{}{}",
-                        c[kThreads] / 32, splits(f) ? "three tf32 " : "", 16 * c[kRowTiles], 8 * c[kColumnTiles],
+                        c[kThreads] / 32, splits(f) ? "three tf32 " : "", 16 * c[kRowTiles], 8 * c[kTilesAcross],
                         b.stages, b.tile_rows, b.tile_columns,
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "",
                         b.sums_bias ? ", with sums of grad_y" : ""),
