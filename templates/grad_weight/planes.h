@@ -50,3 +50,9 @@ constexpr int kStepW = P::dilation_w / greatest_common_divisor(P::stride_w, P::d
 constexpr int kHaloH = (ceil_div(P::taps_h, kPeriodH) - 1) * kStepH;
 constexpr int kHaloW = (ceil_div(P::taps_w, kPeriodW) - 1) * kStepW;
 constexpr int kPlanes = kPlanesH * kPlanesW;
+
+// Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.
+__host__ __device__ constexpr bool are_read_once(int kernel, int stride, int padding, int output_padding,
+                                                 int dilation) {
+  return dilation == 1 && padding >= 0 && padding + stride <= kernel && kernel + output_padding - 2 * padding <= stride;
+}

@@ -102,7 +102,9 @@ __device__ __forceinline__ void consume_stages(Accumulators (&acc)[kOwnTiles], f
 // ---- Kernels ----
 #include "row_sums.h"
 
-#include "add_parts.h"
+constexpr bool kAddWaits = true;
+
+#include "grad_weight/add_parts.h"
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grad_weight_patches(__grid_constant__ const TensorMap x_map, __grid_constant__ const TensorMap grad_y_map,

@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "fcc298f7df0971047da497c7ab30a61a279cea4630dcf553fa930772f10cf535")
+  (digest "5a86a9eec9a014601b619273d6df135fbfc42b52e618bc748aeae2e80ac03bee")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -345,6 +345,14 @@
   (constant @50 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
   (constant @51 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
   (constant @52 int kPlanes (* kPlanesH kPlanesW))
+  (function @55 constexpr bool are_read_once
+    (comment "Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.")
+    (argument int kernel)
+    (argument int stride)
+    (argument int padding)
+    (argument int output_padding)
+    (argument int dilation)
+    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
   (file "grad_weight/problem.h")
   (constant @16 int kConsumers (* 128 P::consumer_groups))
   (constant @19 int kColumns (* kColumnRows P::block_in))
@@ -920,15 +928,17 @@
       (if @30 (|| (== (% kGroupOut P::block_out) 0) (< (+ (. target first_out) channel) kGroupOut))
         (then
           (do @31 (= (at partial_bias (+ (+ (* part P::out_channels) (. target first_out)) channel)) sum))))))
-  (file "add_parts.h")
-  (constant @12 int kAddThreads 256)
-  (constant @13 int kMostAdded 16 (trail "slices that a thread adds, where there are at most 256"))
-  (constant @14 int kMostSlices (? (> P::slices P::bias_slices) P::slices P::bias_slices))
-  (constant @15 int kAddParts (? (> kMostSlices (* 8 kMostAdded)) 16 (? (> kMostSlices (* 4 kMostAdded)) 8 (? (> kMostSlices (* 2 kMostAdded)) 4 (? (> kMostSlices kMostAdded) 2 1)))))
-  (constant @20 int kAddedSums (/ kAddThreads kAddParts) (trail "of a block"))
-  (constant @21 int kAddSharedBytes (? (== kAddParts 1) 0 (* kAddThreads 4)))
-  (constant @22 "long long" kAdded (? (== P::slices 1) 0 kWeights))
-  (function @25 device float add_part
+  (file "grad_weight_patches.cu")
+  (constant @105 bool kAddWaits true)
+  (file "grad_weight/add_parts.h")
+  (constant @14 int kAddThreads 256)
+  (constant @15 int kMostAdded 16 (trail "slices that a thread adds, where there are at most 256"))
+  (constant @16 int kMostSlices (? (> P::slices P::bias_slices) P::slices P::bias_slices))
+  (constant @17 int kAddParts (? (> kMostSlices (* 8 kMostAdded)) 16 (? (> kMostSlices (* 4 kMostAdded)) 8 (? (> kMostSlices (* 2 kMostAdded)) 4 (? (> kMostSlices kMostAdded) 2 1)))))
+  (constant @22 int kAddedSums (/ kAddThreads kAddParts) (trail "of a block"))
+  (constant @23 int kAddSharedBytes (? (== kAddParts 1) 0 (* kAddThreads 4)))
+  (constant @24 "long long" kAdded (? (== P::slices 1) 0 kWeights))
+  (function @27 device float add_part
     (comment "Adds a part of a sum's slices, in their order. {with pitch: Those of a slice are `pitch` apart.}")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const float))) sums)
@@ -940,7 +950,7 @@
     (for @5 (pragma "unroll 8") (declare @5 int slice (/ (* slices part) kAddParts)) (< slice last) (++ slice)
       (do @6 (+= sum (at sums (* slice pitch)))))
     (return @8 sum))
-  (function @37 kernel void add_slices
+  (function @39 kernel void add_slices
     (comment "Adds the slices: of a weight, then of a channel of the bias.")
     (launch_bounds kAddThreads)
     (argument (restrict (pointer (const float))) partial)
@@ -951,34 +961,36 @@
     (declare @4 (const "long long") i (+ (* (static_cast "long long" (. blockIdx x)) kAddedSums) (% (. threadIdx x) kAddedSums)))
     (declare @5 (const bool) is_weight (&& (> P::slices 1) (< i kAdded)))
     (declare @6 (const bool) is_channel (&& (&& P::has_bias (! is_weight)) (< (- i kAdded) P::out_channels)))
-    (do @7 (call grid_dependency_wait))
-    (declare @8 float sum 0)
-    (if @9 is_weight
+    (if_constexpr @7 kAddWaits
       (then
-        (do @10 (= sum (call add_part (+ partial i) kWeights P::slices part))))
+        (do @8 (call grid_dependency_wait))))
+    (declare @10 float sum 0)
+    (if @11 is_weight
+      (then
+        (do @12 (= sum (call add_part (+ partial i) kWeights P::slices part))))
       (else
-        (if @11 is_channel
+        (if @13 is_channel
           (then
-            (do @12 (= sum (call add_part (+ partial_bias (- i kAdded)) P::out_channels P::bias_slices part)))))))
-    (if @14 (> kAddParts 1)
+            (do @14 (= sum (call add_part (+ partial_bias (- i kAdded)) P::out_channels P::bias_slices part)))))))
+    (if @16 (> kAddParts 1)
       (then
-        (declare @15 (pointer float) sums (static_cast (pointer float) (call shared_memory)))
-        (do @16 (= (at sums (. threadIdx x)) sum))
-        (do @17 (call __syncthreads))
-        (do @18 (= sum 0))
-        (for @20 (pragma "unroll") (declare @20 int each 0) (< each kAddParts) (++ each)
-          (do @21 (+= sum (at sums (+ (* each kAddedSums) (% (. threadIdx x) kAddedSums))))))))
-    (if @24 (== part 0)
+        (declare @17 (pointer float) sums (static_cast (pointer float) (call shared_memory)))
+        (do @18 (= (at sums (. threadIdx x)) sum))
+        (do @19 (call __syncthreads))
+        (do @20 (= sum 0))
+        (for @22 (pragma "unroll") (declare @22 int each 0) (< each kAddParts) (++ each)
+          (do @23 (+= sum (at sums (+ (* each kAddedSums) (% (. threadIdx x) kAddedSums))))))))
+    (if @26 (== part 0)
       (then
-        (if @25 is_weight
+        (if @27 is_weight
           (then
-            (do @26 (= (at grad_weight i) (call narrow sum))))
+            (do @28 (= (at grad_weight i) (call narrow sum))))
           (else
-            (if @27 is_channel
+            (if @29 is_channel
               (then
-                (do @28 (= (at grad_bias (- i kAdded)) (call narrow sum))))))))))
+                (do @30 (= (at grad_bias (- i kAdded)) (call narrow sum))))))))))
   (file "grad_weight_patches.cu")
-  (function @107 kernel void grad_weight_patches
+  (function @109 kernel void grad_weight_patches
     (launch_bounds kThreads 1)
     (argument (const TensorMap) x_map grid_constant)
     (argument (const TensorMap) grad_y_map grid_constant)

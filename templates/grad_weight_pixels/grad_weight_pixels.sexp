@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "def0a32f2d703a4075d16a9c74eb2ba771c963492c7fc094dde9ad5faf069e1d")
+  (digest "6c5e2b8748725c88af89426b2735c11dc13dbd66852f93f7905ce97d940e605b")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -409,6 +409,14 @@
   (constant @50 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
   (constant @51 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
   (constant @52 int kPlanes (* kPlanesH kPlanesW))
+  (function @55 constexpr bool are_read_once
+    (comment "Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.")
+    (argument int kernel)
+    (argument int stride)
+    (argument int padding)
+    (argument int output_padding)
+    (argument int dilation)
+    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
   (file "grad_weight/problem.h")
   (constant @16 int kConsumers (* 128 P::consumer_groups))
   (constant @19 int kColumns (* kColumnRows P::block_in))

@@ -14,24 +14,6 @@ __device__ __forceinline__ float& acc_at(PartAccumulators& acc, const int i) {
             [i % 4];
 }
 
-// Adds the accumulators to the thread's totals in memory, and zeroes them. The first time, it sets the totals.
-__device__ __forceinline__ void promote(PartAccumulators& acc, float* totals, bool is_first) {
-#pragma unroll
-  for (int i = 0; i < kAccumulators; ++i) {
-    float* total = totals + i * kThreads;
-    *total = is_first ? acc_at(acc, i) : *total + acc_at(acc, i);
-    acc_at(acc, i) = 0;
-  }
-}
-
-// The accumulators with the thread's totals.
-__device__ __forceinline__ void add_totals(PartAccumulators& acc, const float* totals) {
-#pragma unroll
-  for (int i = 0; i < kAccumulators; ++i) {
-    acc_at(acc, i) += totals[i * kThreads];
-  }
-}
-
 // Adds accumulators of high parts to the totals of values that are split, and begins them anew.
 __device__ __forceinline__ void promote_high(PartAccumulators& totals, PartAccumulators& high) {
 #pragma unroll

@@ -249,10 +249,6 @@ static_assert(P::tile_columns % kStripColumns == 0 && P::tile_rows % kPartCount 
               "warps have whole strips of products");
 static_assert(!P::along_row || (P::strip % 2 == 1 && (P::warps_taps == 1 || kWarpTapsW % kPeriodW == 0)),
               "lanes read different banks, and the taps of each warp the same planes");
-__host__ __device__ constexpr bool are_read_once(int kernel, int stride, int padding, int output_padding,
-                                                 int dilation) {
-  return dilation == 1 && padding >= 0 && padding + stride <= kernel && kernel + output_padding - 2 * padding <= stride;
-}
 static_assert(!P::sums_bias ||
                   (P::has_bias && kTapGroups == 1 && !P::along_row && kThreads >= P::block_out &&
                    (kPlanar || P::type != kWgmmaTf32) &&

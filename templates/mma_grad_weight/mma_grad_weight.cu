@@ -44,6 +44,7 @@ using WeightIndex = long long;
 
 // ---- Epilogue ----
 #include "epilogue.h"
+#include "grad_weight/warp_totals.h"
 
 // ---- Kernels ----
 #include "device/channel_sums.h"

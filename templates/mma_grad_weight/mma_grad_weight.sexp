@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "6b14a841e3132fae0bc83c941661d97aee46e99e65af72dfd7791b89bcde8d62")
+  (digest "54b9e0eaebd4be0436a0aca2b71fb172be8883f62654b8897e1b5b8f103c1767")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -279,6 +279,14 @@
   (constant @50 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
   (constant @51 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
   (constant @52 int kPlanes (* kPlanesH kPlanesW))
+  (function @55 constexpr bool are_read_once
+    (comment "Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.")
+    (argument int kernel)
+    (argument int stride)
+    (argument int padding)
+    (argument int output_padding)
+    (argument int dilation)
+    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
   (file "grad_weight/terms.h")
   (constant @11 int kMostTerms 16)
   (constant @12 int kPromoteLow 32 (trail "promotions of high parts after which low parts are promoted"))
@@ -444,15 +452,8 @@
   (static_assert @244 (&& (&& (&& (== (% P::taps_w P::warps_taps) 0) (== (% P::block_in (* 16 P::warps_in)) 0)) (== (% P::block_out (* 8 P::warps_out)) 0)) (|| (== kWarpOutTiles 1) (== (% kWarpOutTiles 2) 0))) "warps have whole products")
   (static_assert @247 (&& (&& (&& (== (% P::tile_columns kStripColumns) 0) (== (% P::tile_rows kPartCount) 0)) (== (% kPartRows kStripRows) 0)) (== (% kStrips P::warps_k) 0)) "warps have whole strips of products")
   (static_assert @250 (|| (! P::along_row) (&& (== (% P::strip 2) 1) (|| (== P::warps_taps 1) (== (% kWarpTapsW kPeriodW) 0)))) "lanes read different banks, and the taps of each warp the same planes")
-  (function @252 constexpr bool are_read_once
-    (argument int kernel)
-    (argument int stride)
-    (argument int padding)
-    (argument int output_padding)
-    (argument int dilation)
-    (return @2 (&& (&& (&& (== dilation 1) (>= padding 0)) (<= (+ padding stride) kernel)) (<= (- (+ kernel output_padding) (* 2 padding)) stride))))
-  (static_assert @256 (|| (! P::sums_bias) (&& (&& (&& (&& (&& (&& (&& P::has_bias (== kTapGroups 1)) (! P::along_row)) (>= kThreads P::block_out)) (|| kPlanar (!= P::type kWgmmaTf32))) (call are_read_once P::kernel_h P::stride_h P::padding_h P::output_padding_h P::dilation_h)) (call are_read_once P::kernel_w P::stride_w P::padding_w P::output_padding_w P::dilation_w)) (call are_read_once P::kernel_d P::stride_d P::padding_d P::output_padding_d P::dilation_d))) "the taps of a block that are summed read each value of grad_y once")
-  (static_assert @263 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
+  (static_assert @252 (|| (! P::sums_bias) (&& (&& (&& (&& (&& (&& (&& P::has_bias (== kTapGroups 1)) (! P::along_row)) (>= kThreads P::block_out)) (|| kPlanar (!= P::type kWgmmaTf32))) (call are_read_once P::kernel_h P::stride_h P::padding_h P::output_padding_h P::dilation_h)) (call are_read_once P::kernel_w P::stride_w P::padding_w P::output_padding_w P::dilation_w)) (call are_read_once P::kernel_d P::stride_d P::padding_d P::output_padding_d P::dilation_d))) "the taps of a block that are summed read each value of grad_y once")
+  (static_assert @259 (&& (>= P::stages 2) (|| (> P::copy_bytes 0) (== P::stages 2))) "what goes through registers is written while the stage before is read")
   (file "mma_grad_weight.cu")
   (section @29 "Elements")
   (file "device/element.h")
@@ -1710,24 +1711,7 @@
     (argument (reference PartAccumulators) acc)
     (argument (const int) i)
     (return @1 (at (at (at (at acc (/ i (* (* kWarpInTiles kWarpOutTiles) 4))) (% (/ i (* kWarpOutTiles 4)) kWarpInTiles)) (% (/ i 4) kWarpOutTiles)) (% i 4))))
-  (function @18 device void promote
-    (comment "Adds the accumulators to the thread's totals in memory, and zeroes them. The first time, it sets the totals.")
-    (attributes "__forceinline__")
-    (argument (reference PartAccumulators) acc)
-    (argument (pointer float) totals)
-    (argument bool is_first)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i kAccumulators) (++ i)
-      (declare @3 (pointer float) total (+ totals (* i kThreads)))
-      (do @4 (= (* total) (? is_first (call acc_at acc i) (+ (* total) (call acc_at acc i)))))
-      (do @5 (= (call acc_at acc i) 0))))
-  (function @28 device void add_totals
-    (comment "The accumulators with the thread's totals.")
-    (attributes "__forceinline__")
-    (argument (reference PartAccumulators) acc)
-    (argument (pointer (const float)) totals)
-    (for @2 (pragma "unroll") (declare @2 int i 0) (< i kAccumulators) (++ i)
-      (do @3 (+= (call acc_at acc i) (at totals (* i kThreads))))))
-  (function @36 device void promote_high
+  (function @18 device void promote_high
     (comment "Adds accumulators of high parts to the totals of values that are split, and begins them anew.")
     (attributes "__forceinline__")
     (argument (reference PartAccumulators) totals)
@@ -1735,7 +1719,7 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i kAccumulators) (++ i)
       (do @3 (+= (call acc_at totals i) (call acc_at high i)))
       (do @4 (= (call acc_at high i) 0))))
-  (function @45 device void promote_low
+  (function @27 device void promote_low
     (comment "The same of low parts.")
     (attributes "__forceinline__")
     (argument (reference PartAccumulators) totals)
@@ -1743,7 +1727,7 @@
     (for @2 (pragma "unroll") (declare @2 int i 0) (< i kAccumulators) (++ i)
       (do @3 (= (call acc_at totals i) (call with_low (call acc_at totals i) (call acc_at low i))))
       (do @4 (= (call acc_at low i) 0))))
-  (function @54 device void unscale
+  (function @36 device void unscale
     (comment "Undoes the scales of the totals, of their input and output channels.")
     (attributes "__forceinline__")
     (argument (reference PartAccumulators) totals)
@@ -1758,7 +1742,7 @@
         (for @9 (pragma "unroll") (declare @9 int out_tile 0) (< out_tile kWarpOutTiles) (++ out_tile)
           (for @11 (pragma "unroll") (declare @11 int i 0) (< i 4) (++ i)
             (do @12 (= (at (at (at (at totals tap) tile) out_tile) i) (call scaled_by (at (at (at (at totals tap) tile) out_tile) i) (- (- (call exponent_of (at of_ins (+ (* tile 16) (* (/ i 2) 8))))) (call exponent_of (at of_outs (+ (* out_tile 8) (% i 2)))))))))))))
-  (function @76 device void unscale_bias
+  (function @58 device void unscale_bias
     (comment "The same of the sums of grad_y.")
     (attributes "__forceinline__")
     (argument (reference BiasTotals) totals)
@@ -1769,7 +1753,7 @@
     (for @3 (pragma "unroll") (declare @3 int tile 0) (< tile kWarpOutTiles) (++ tile)
       (do @4 (= (at (at totals tile) 0) (call scaled_by (at (at totals tile) 0) (- (call exponent_of (at of_outs (* tile 8)))))))
       (do @5 (= (at (at totals tile) 1) (call scaled_by (at (at totals tile) 1) (- (call exponent_of (at of_outs (+ (* tile 8) 1)))))))))
-  (function @86 device void store_channels
+  (function @68 device void store_channels
     (comment "Stores the sums of eight input channels of each warp, which lie in shared memory, in the order of the weights.")
     (attributes "__forceinline__")
     (argument (pointer (const float)) sums)
@@ -1797,7 +1781,7 @@
               (do @20 (= (at grad_weight weight) (call narrow sum))))
             (else
               (do @22 (= (at partial (+ (* (. target slice) kWeights) weight)) sum))))))))
-  (function @115 device void store_block
+  (function @97 device void store_block
     (comment "Stores a block's results, through shared memory, where warps that share the positions add theirs in their order.")
     (attributes "__forceinline__")
     (argument (reference (const PartAccumulators)) acc)
@@ -1832,7 +1816,7 @@
                 (do @25 (= (* to) sum)))))))
       (do @30 (call __syncthreads))
       (do @31 (call store_channels sums (* half 8) target kd partial grad_weight thread))))
-  (function @151 device void store_bias
+  (function @133 device void store_bias
     (comment "Stores the block's sums of grad_y, of the plane tap's share: those of its warps are added in their order.")
     (attributes "__forceinline__")
     (argument (reference (const BiasTotals)) totals)
@@ -1868,8 +1852,26 @@
         (for @23 (pragma "unroll 4") (declare @23 int i 0) (< i (* P::warps_k P::warps_taps)) (++ i)
           (do @24 (+= sum (at shared (+ (* i P::block_out) thread)))))
         (do @26 (= (at partial_bias (+ (+ (+ (* (+ (* (. target slice) P::kernel_d) kd) P::out_channels) (* (. target group) kGroupOut)) (. target first_out)) thread)) sum)))))
+  (file "grad_weight/warp_totals.h")
+  (function @8 device void promote
+    (comment "Adds the accumulators to the thread's totals in memory, and zeroes them. The first time, it sets the totals.")
+    (attributes "__forceinline__")
+    (argument (reference PartAccumulators) acc)
+    (argument (pointer float) totals)
+    (argument bool is_first)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i kAccumulators) (++ i)
+      (declare @3 (pointer float) total (+ totals (* i kThreads)))
+      (do @4 (= (* total) (? is_first (call acc_at acc i) (+ (* total) (call acc_at acc i)))))
+      (do @5 (= (call acc_at acc i) 0))))
+  (function @18 device void add_totals
+    (comment "The accumulators with the thread's totals.")
+    (attributes "__forceinline__")
+    (argument (reference PartAccumulators) acc)
+    (argument (pointer (const float)) totals)
+    (for @2 (pragma "unroll") (declare @2 int i 0) (< i kAccumulators) (++ i)
+      (do @3 (+= (call acc_at acc i) (at totals (* i kThreads))))))
   (file "mma_grad_weight.cu")
-  (section @48 "Kernels")
+  (section @49 "Kernels")
   (file "device/channel_sums.h")
   (constant @12 int kBiasThreads 256)
   (constant @14 int kBiasChannels (? (! P::channels_last) 1 (? (>= P::out_channels 32) 32 (<< 1 (call highest_bit (- (* 2 P::out_channels) 1))))))
@@ -2057,8 +2059,8 @@
           (then
             (do @13 (= (at grad_bias (- i kAdded)) (call narrow (call channel_sum partial_bias (static_cast int (- i kAdded)))))))))))
   (file "mma_grad_weight.cu")
-  (constant @55 bool kFindsThread (&& (&& kSplit (! kShort)) (>= (+ (* 3 kAccumulators) (* 2 kBatchWords)) 216)))
-  (function @57 kernel void mma_grad_weight
+  (constant @56 bool kFindsThread (&& (&& kSplit (! kShort)) (>= (+ (* 3 kAccumulators) (* 2 kBatchWords)) 216)))
+  (function @58 kernel void mma_grad_weight
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) grad_y)

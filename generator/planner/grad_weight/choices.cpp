@@ -13,6 +13,11 @@ constexpr std::int64_t kMostSums = 16384;  // positions that an accumulator adds
 
 }  // namespace
 
+bool are_read_once(const Axis& axis) {
+  return axis.dilation == 1 && axis.padding.before >= 0 && axis.padding.before + axis.stride <= axis.kernel &&
+         axis.kernel + axis.output_padding - 2 * axis.padding.before <= axis.stride;
+}
+
 std::vector<std::int64_t> even_parts(std::int64_t channels, std::int64_t multiple, std::int64_t most) {
   std::vector<std::int64_t> out;
   for (std::int64_t parts = 1; parts <= ceil_div(channels, multiple); parts = parts < 4 ? parts + 1 : parts * 2) {

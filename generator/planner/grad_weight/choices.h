@@ -16,6 +16,9 @@ namespace convtgen {
 /// Rectangles of taps, rows x columns: whole kernels, or some of their rows, or some of the taps of one.
 [[nodiscard]] std::vector<std::pair<std::int64_t, std::int64_t>> tap_rectangles(const Axis& rows, const Axis& columns);
 
+/// Whether as many taps of the axis as its stride, from the padding on, read each output once.
+[[nodiscard]] bool are_read_once(const Axis& axis);
+
 /// The positions of a stage: rows x columns of them, or `flat`: whole rows, one after the other.
 struct StageShape {
   bool flat = false;

@@ -207,12 +207,6 @@ bool choose_strip(const Facts& f, Block& b, std::int64_t most) {
   return false;
 }
 
-/// Whether as many taps of the axis as its stride, from the padding on, read each output once.
-bool are_read_once(const Axis& axis) {
-  return axis.dilation == 1 && axis.padding.before >= 0 && axis.padding.before + axis.stride <= axis.kernel &&
-         axis.kernel + axis.output_padding - 2 * axis.padding.before <= axis.stride;
-}
-
 /// Whether blocks can add up the B fragments of such taps. Those of tf32 are rounded but in planar stages.
 bool can_sum_bias(const Facts& f, const Block& b) {
   Constants& c = f.of(b);

@@ -13,11 +13,11 @@ namespace convtgen {
 namespace {
 
 constexpr std::array kTemplates = {
-    &kDirect,        &kDirectRows,       &kMmaRows,        &kShiftGemm,        &kF32x3Gemm,         &kRollGemm,
-    &kHaloGemm,      &kOverlapGemm,      &kPatchGemm,      &kPhaseGemm,        &kMmaPhases,         &kMmaGemm,
-    &kMmaPixels,     &kF32x3Mma,         &kMmaColumns,     &kDirectGradInput,  &kMmaGradInput,      &kTapGemm,
-    &kThinGradInput, &kDirectGradWeight, &kGradWeightGemm, &kGradWeightPixels, &kGradWeightPatches, &kGradWeightRows,
-    &kMmaGradWeight, &kThinGradWeight,   &kGradBias,
+    &kDirect,        &kDirectRows,        &kMmaRows,        &kShiftGemm,        &kF32x3Gemm,         &kRollGemm,
+    &kHaloGemm,      &kOverlapGemm,       &kPatchGemm,      &kPhaseGemm,        &kMmaPhases,         &kMmaGemm,
+    &kMmaPixels,     &kF32x3Mma,          &kMmaColumns,     &kDirectGradInput,  &kMmaGradInput,      &kTapGemm,
+    &kThinGradInput, &kDirectGradWeight,  &kGradWeightGemm, &kGradWeightPixels, &kGradWeightPatches, &kGradWeightRows,
+    &kMmaGradWeight, &kMmaTapsGradWeight, &kThinGradWeight, &kGradBias,
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ extern const Template kDirect, kDirectRows, kMmaRows, kShiftGemm, kF32x3Gemm, kR
     kPatchGemm, kPhaseGemm, kMmaPhases, kMmaGemm, kMmaPixels, kF32x3Mma, kMmaColumns;
 extern const Template kDirectGradInput, kMmaGradInput, kTapGemm, kThinGradInput;
 extern const Template kDirectGradWeight, kGradWeightGemm, kGradWeightPatches, kGradWeightPixels, kGradWeightRows,
-    kMmaGradWeight, kThinGradWeight;
+    kMmaGradWeight, kMmaTapsGradWeight, kThinGradWeight;
 extern const Template kGradBias;
 
 /// What is added to the table: nothing, but in builds with -DCONVTGEN_TEST_TEMPLATES=ON (tests/templates/table.cpp).

@@ -1,13 +1,15 @@
-// Part of the template `grad_weight_patches`: the kernel that adds the slices, and those of the gradient of the bias.
+// Gradients of weights that were summed up by many slices of the positions: a kernel that adds the slices, with those
+// of the gradient of the bias.
 //
 // Few weights have many slices: some threads add a part of a sum's slices each, so that a thread does not wait for
-// memory as many times.
+// memory as many times. With kAddWaits the launch may begin before the one before it has ended.
+// Needs: add_slices(), kAddWaits, narrow()
 #pragma once
 
 #include "device/grid.h"
 #include "device/memory.h"
 #include "device/template.h"
-#include "grad_weight/problem.h"
+#include "grad_weight/planes.h"
 
 constexpr int kAddThreads = 256;
 constexpr int kMostAdded = 16;  // slices that a thread adds, where there are at most 256
@@ -41,7 +43,9 @@ extern "C" __global__ void __launch_bounds__(kAddThreads)
   const long long i = static_cast<long long>(blockIdx.x) * kAddedSums + threadIdx.x % kAddedSums;
   const bool is_weight = P::slices > 1 && i < kAdded;
   const bool is_channel = P::has_bias && !is_weight && i - kAdded < P::out_channels;
-  grid_dependency_wait();
+  if constexpr (kAddWaits) {
+    grid_dependency_wait();
+  }
   float sum = 0;
   if (is_weight) {
     sum = add_part(partial + i, kWeights, P::slices, part);
