@@ -3,7 +3,7 @@
 //
 // Few weights have many slices: some threads add a part of a sum's slices each, so that a thread does not wait for
 // memory as many times. With kAddWaits the launch may begin before the one before it has ended.
-// Needs: add_slices(), kAddWaits, narrow()
+// Needs: kAddWaits, narrow()
 #pragma once
 
 #include "device/grid.h"

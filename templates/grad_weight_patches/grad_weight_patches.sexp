@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "5a86a9eec9a014601b619273d6df135fbfc42b52e618bc748aeae2e80ac03bee")
+  (digest "254b39fa81650a346fc129a2a054a02c63211e66638273da3b50d1b96c8bcdc8")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)

@@ -1,5 +1,5 @@
 (program mma_taps_grad_weight
-  (digest "3ebb09e8e8ab307eaed2210832392847e8ac755466c009c3900eb49f8633b74c")
+  (digest "63ddf6ed1950c1b880da3de3054391fe9aa2366e0cd2636111c53f15fb404513")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)

@@ -13,7 +13,7 @@ namespace {
 
 /// Layers of one output channel and of some, with and without groups, of one axis, of an open size, whose values are
 /// split.
-constexpr const char* kThinLayers[] = {
+constexpr const char* kMmaTapsLayers[] = {
     "64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input 128x32x32; dtype f16; layout nhwc",
     "56 -> 1; kernel 9x9; stride 4x4; padding 4x4; output_padding 3x3; input 1x270x472; bias; compute tf32",
     "48 -> 128; kernel 5x5; stride 3x3; groups 8; input 2x30x63; dtype bf16; layout nhwc",
@@ -29,7 +29,7 @@ Plan first_taps_plan(const std::string& layer) {
 }
 
 TEST(PlanMmaTapsGradWeight, BlocksFitTheChipsAndAreTheBestFirst) {
-  for (const std::string layer : kThinLayers) {
+  for (const std::string layer : kMmaTapsLayers) {
     for (const Target& target : known_targets()) {
       const auto plans = kMmaTapsGradWeight.plans(taps_problem(layer, target.architecture));
       if (!plans) {
@@ -54,7 +54,7 @@ TEST(PlanMmaTapsGradWeight, BlocksFitTheChipsAndAreTheBestFirst) {
 }
 
 TEST(PlanMmaTapsGradWeight, IsTheFirstChoiceWhereOutputChannelsAreFew) {
-  for (const std::string layer : kThinLayers) {
+  for (const std::string layer : kMmaTapsLayers) {
     for (const char* architecture : {"sm_80", "sm_90a"}) {
       EXPECT_EQ(plan(taps_problem(layer, architecture)).value().front().template_name, "mma_taps_grad_weight") << layer;
     }

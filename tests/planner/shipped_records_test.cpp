@@ -113,7 +113,10 @@ TEST(ShippedRecords, ThoseThatShipAreTakenByThePlanner) {
         continue;
       }
       const Plan first = plan(problem).value().front();
-      ASSERT_TRUE(first.recorded) << "stale: the planner has no such plan: " << record.measured[0].plan;
+      if (!first.recorded) {
+        ADD_FAILURE() << "stale: the planner has no such plan: " << record.measured[0].plan;
+        continue;
+      }
       EXPECT_EQ(plan_json(first), record.measured[0].plan);
       EXPECT_EQ(first.recorded->chip, record.chip);
       EXPECT_DOUBLE_EQ(first.recorded->seconds, record.measured[0].milliseconds / 1e3);

@@ -97,7 +97,7 @@ namespace convtgen {
   FACTOR(grad_weight_word, 2.5, "the same for each word of a batch, 16 bits") \
   FACTOR(grad_weight_word_tf32, 5, "the same in tf32, which is rounded and stored word by word") \
   FACTOR(grad_weight_split_word, 7, "the same of values that are scaled and split") \
-  FACTOR(grad_weight_latency, 1900, "until a batch has come") \
+  FACTOR(grad_weight_latency, 1000, "until a batch has come") \
   FACTOR(grad_weight_row_word, 16, "of a thread for each word of a row that it loads, rounds and stores") \
   FACTOR(grad_weight_row_measured, 1.3, "median of measured / predicted of stages with such words, times that of all") \
   FACTOR(grad_weight_row_copy, 75, "of a tensor copy of a row where lanes issue one after the other") \
