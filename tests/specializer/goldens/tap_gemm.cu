@@ -15,20 +15,20 @@
 //     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
 //   tensor map grad_y_map of grad_y: f16, sizes (64, 32, 32, 132), byte pitches (128, 4096, 131072), box (64, 15, 15, 4), element strides (1, 2, 2, 1), swizzle 128, fill zero
-//   kernel convtgen_tap_gemm_grad_input_572e320265ebdbdd_pack
+//   kernel convtgen_tap_gemm_grad_input_e86e6300662cb2a1_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 64; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_tap_gemm_grad_input_572e320265ebdbdd
+//   kernel convtgen_tap_gemm_grad_input_e86e6300662cb2a1
 //     arguments TensorMap grad_y_map, const unsigned char* packed, unsigned short* grad_x, int batch
-//     grid 132; block 288; cluster 2 by the source; shared 197696
+//     grid 132; block 288; shared 197696
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 197696)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 197696)
 //     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
 //       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
-namespace convtgen_tap_gemm_grad_input_572e320265ebdbdd_source {
+namespace convtgen_tap_gemm_grad_input_e86e6300662cb2a1_source {
 
 // ---- Constants ----
 
@@ -44,7 +44,6 @@ constexpr int kSwizzle = 128;
 constexpr int kBoxBytes = 32768;
 constexpr int kInputBytes = 32768;
 constexpr int kWeightBytes = 16384;
-constexpr int kSharedWeightBytes = 8192;  // that each block of a cluster copies
 constexpr int kStageBytes = 49152;
 constexpr int kBarrierOffset = 196608;
 constexpr long long kPackedTileBytes = 262144ll;
@@ -60,12 +59,9 @@ __device__ __forceinline__ unsigned char* shared_align(void* pointer, unsigned i
 __device__ __forceinline__ void store_global_16(void* to, uint4 value);
 __device__ __forceinline__ void mbarrier_init(unsigned long long* barrier, unsigned int count);
 __device__ __forceinline__ void fence_mbarrier_init();
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier);
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes);
-__device__ __forceinline__ void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank);
 __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsigned int parity);
-__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity);
-__device__ __forceinline__ void cluster_arrive();
-__device__ __forceinline__ void cluster_wait();
 __device__ __forceinline__ void grid_dependents_launch();
 __device__ __forceinline__ void grid_dependency_wait();
 
@@ -76,8 +72,7 @@ struct __align__(64) TensorMap {
 
 __device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, unsigned long long* barrier, int c0,
                                                int c1, int c2, int c3);
-__device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, unsigned int bytes,
-                                                    unsigned long long* barrier, unsigned short blocks);
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier);
 __device__ __forceinline__ int warp_uniform(int value);
 __device__ __forceinline__ void wgmma_fence();
 __device__ __forceinline__ void wgmma_commit();
@@ -121,7 +116,7 @@ __device__ __forceinline__ void pack(const unsigned short* __restrict__ weight, 
 
 // Packs the weights by N tile, tap and k-block: rows of output channels, one for each input channel of the tile.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_tap_gemm_grad_input_572e320265ebdbdd_pack(const unsigned short* __restrict__ weight,
+    convtgen_tap_gemm_grad_input_e86e6300662cb2a1_pack(const unsigned short* __restrict__ weight,
                                                        unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -133,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(256)
 __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned long long* empty) {
   for (int stage = 0; stage < 4; ++stage) {
     mbarrier_init(&full[stage], 1);
-    mbarrier_init(&empty[stage], 16);
+    mbarrier_init(&empty[stage], 8);
   }
 }
 
@@ -162,8 +157,8 @@ __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
 
 // Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
 __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, int lane) {
-  if (lane < 2) {
-    mbarrier_release_remote(empty, lane);
+  if (lane < 1) {
+    mbarrier_arrive(empty);
   }
 }
 
@@ -173,7 +168,7 @@ __device__ __forceinline__ void release_to_cluster(unsigned long long* empty, in
 // Bytes may arrive before they are expected: the stage is not full before the first lane's arrival.
 __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& grad_y_map,
                                           const unsigned char* weights, unsigned long long* full,
-                                          unsigned long long* empty, const Place& place, int lane, int rank, int& stage,
+                                          unsigned long long* empty, const Place& place, int lane, int& stage,
                                           unsigned int& parity) {
   const int row = place.row * 2 - 1;
   const int column = place.column * 2 - 1;
@@ -183,12 +178,11 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
     const int tap_row = row + tap / 4;
     const int tap_column = column + tap % 4;
     unsigned char* to = shared + stage * kStageBytes;
-    mbarrier_wait_cluster(&empty[stage], parity);
+    mbarrier_wait(&empty[stage], parity);
     if (lane == 0) {
       mbarrier_arrive_expect(&full[stage], kStageBytes);
       const unsigned char* from = weights + tap * kWeightBytes;
-      bulk_load_multicast(to + kInputBytes + rank * kSharedWeightBytes, from + rank * kSharedWeightBytes,
-                          kSharedWeightBytes, &full[stage], 3);
+      bulk_load(to + kInputBytes, from, kWeightBytes, &full[stage]);
     }
     if (lane < 1) {
       tensor_load_4d(to + lane * kBoxBytes, grad_y_map, &full[stage], 0, tap_column, tap_row, place.image);
@@ -263,18 +257,16 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
 
 // ---- Kernel ----
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1, 1)
-    convtgen_tap_gemm_grad_input_572e320265ebdbdd(__grid_constant__ const TensorMap grad_y_map,
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    convtgen_tap_gemm_grad_input_e86e6300662cb2a1(__grid_constant__ const TensorMap grad_y_map,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
   const Boxes boxes = {2, 2};
   const int all_boxes = ((batch - 1) / 4 + 1) * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
-  const int tiles = (all_boxes + 1) / 2;
-  const int rank = blockIdx.x % 2;
-  const int first_tile = blockIdx.x / 2;
-  const int next_tile = gridDim.x / 2;
+  const int first_tile = blockIdx.x;
+  const int next_tile = gridDim.x;
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -283,8 +275,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
     init_stages(full, empty);
     fence_mbarrier_init();
   }
-  cluster_arrive();
-  cluster_wait();
+  __syncthreads();
 
   const int warp = warp_uniform(threadIdx.x / 32);
   const int lane = threadIdx.x % 32;
@@ -292,14 +283,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
   if (warp >= 8) {
     grid_dependency_wait();  // the weights are packed
     unsigned int parity = 1;
-    for (int tile = first_tile; tile < tiles; tile += next_tile) {
-      const Place place = place_of(tile * 2 + rank + lane, boxes);
-      copy_tile(shared, grad_y_map, packed, full, empty, place, lane, rank, stage, parity);
+    for (int tile = first_tile; tile < all_boxes; tile += next_tile) {
+      const Place place = place_of(tile + lane, boxes);
+      copy_tile(shared, grad_y_map, packed, full, empty, place, lane, stage, parity);
     }
   } else {
     unsigned int parity = 0;
     Accumulators acc = {};
-    for (int tile = first_tile; tile < tiles; tile += next_tile) {
+    for (int tile = first_tile; tile < all_boxes; tile += next_tile) {
       pin(acc);
       for (int k = 0; k < 16; ++k) {
         mbarrier_wait(&full[stage], parity);
@@ -312,13 +303,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(2, 1,
       wgmma_wait(0);
       pin(acc);
       release_to_cluster(&empty[stage == 0 ? 3 : stage - 1], lane);
-      store_tile(acc, grad_x, tile * 2 + rank, boxes, warp, lane, batch);
+      store_tile(acc, grad_x, tile, boxes, warp, lane, batch);
     }
   }
-  // No block ends while others send to it.
-  __syncwarp();
-  cluster_arrive();
-  cluster_wait();
 }
 
 // ---- Device primitives ----
@@ -361,19 +348,14 @@ __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// Arrives once. What this thread wrote before is visible to threads that wait for the phase (release, in the block).
+__device__ __forceinline__ void mbarrier_arrive(unsigned long long* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
 // Adds `bytes` to what the current phase expects of asynchronous copies, then arrives once.
 __device__ __forceinline__ void mbarrier_arrive_expect(unsigned long long* at, unsigned int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
-}
-
-// The same to say that this thread is done reading: it makes nothing visible to other blocks, so it needs no fence of
-// the whole chip, which costs about a microsecond.
-__device__ __forceinline__ void mbarrier_release_remote(unsigned long long* barrier, unsigned int rank) {
-  asm volatile(
-      "{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1; mbarrier.arrive.release.cta.shared::cluster.b64 _, [a]; }" ::
-          "r"(shared_address(barrier)),
-      "r"(rank)
-      : "memory");
 }
 
 // Returns when the phase of this parity is complete, and sees what those who arrived wrote before.
@@ -384,28 +366,6 @@ __device__ __forceinline__ void mbarrier_wait(unsigned long long* barrier, unsig
                  : "r"(shared_address(barrier)), "r"(parity)
                  : "memory");
   }
-}
-
-// mbarrier_wait() that acquires at cluster scope: what other blocks wrote before mbarrier_arrive_remote() too.
-__device__ __forceinline__ void mbarrier_wait_cluster(unsigned long long* barrier, unsigned int parity) {
-  unsigned int complete;
-  do {
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
-        : "=r"(complete)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-  } while (complete == 0);
-}
-
-// Arrives at the cluster's barrier. What this thread wrote before is visible to threads after their cluster_wait().
-__device__ __forceinline__ void cluster_arrive() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-
-// Waits until all threads of the cluster have arrived in this phase; acquires.
-__device__ __forceinline__ void cluster_wait() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Lets the launch after this one begin, as soon as all blocks have said so or ended.
@@ -428,14 +388,12 @@ __device__ __forceinline__ void tensor_load_4d(void* to, const TensorMap& map, u
       : "memory");
 }
 
-// The same to the blocks of the cluster in `blocks`, as tensor_load_multicast_1d() does it.
-__device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, unsigned int bytes,
-                                                    unsigned long long* barrier, unsigned short blocks) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
-      "%4;" ::"r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier)), "h"(blocks)
-      : "memory");
+// Copies `bytes` (a multiple of 16) from global to shared memory, both aligned to 16; reports to an mbarrier.
+__device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned int bytes, unsigned long long* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
+               : "memory");
 }
 
 // Lane 0's value in all lanes, so that the compiler knows it to be the same: for a warp's role. Collective.
@@ -513,6 +471,6 @@ __device__ __forceinline__ void wgmma_m64n128k16_f16_ss(float (&d)[64], unsigned
 
 #endif
 
-}  // namespace convtgen_tap_gemm_grad_input_572e320265ebdbdd_source
-using convtgen_tap_gemm_grad_input_572e320265ebdbdd_source::convtgen_tap_gemm_grad_input_572e320265ebdbdd_pack;
-using convtgen_tap_gemm_grad_input_572e320265ebdbdd_source::convtgen_tap_gemm_grad_input_572e320265ebdbdd;
+}  // namespace convtgen_tap_gemm_grad_input_e86e6300662cb2a1_source
+using convtgen_tap_gemm_grad_input_e86e6300662cb2a1_source::convtgen_tap_gemm_grad_input_e86e6300662cb2a1_pack;
+using convtgen_tap_gemm_grad_input_e86e6300662cb2a1_source::convtgen_tap_gemm_grad_input_e86e6300662cb2a1;

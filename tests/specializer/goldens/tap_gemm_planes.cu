@@ -1,5 +1,5 @@
 // conv_transpose3d 64 -> 32; kernel 3x3x3; stride 2x2x2; padding 1x1x1; output_padding 1x1x1; input ?x12x16x24; dtype f16; compute f16; layout nhwc; directions grad_input
-// grad_input for sm_90a. Template tap_gemm: a block makes 256 inputs of 64 channels; 27 taps; 225.1 KiB shared.
+// grad_input for sm_90a. Template tap_gemm: a block makes 128 inputs of 64 channels; 27 taps; 145.1 KiB shared.
 // Launch
 //   sizes: batch, in_depth 12, in_height 16, in_width 24; out_depth 24, out_height 32, out_width 48
 //   compile: nvcc -gencode arch=compute_90a,code=sm_90a
@@ -14,41 +14,39 @@
 //   tensor maps: by cuTensorMapEncodeTiled, interleave none, L2 promotion 128 bytes
 //     a TensorMap, in this source's namespace, is a CUtensorMap under its own name: memcpy its 128 bytes, which are
 //     64-byte aligned in both, or give cuLaunchKernel the address of the CUtensorMap itself
-//   tensor map grad_y_map of grad_y: f16, sizes (32, 48, 32, 24, batch), byte pitches (64, 3072, 98304, 2359296), box (32, 15, 15, 9, 1), element strides (1, 2, 2, 2, 1), swizzle 64, fill zero
-//   kernel convtgen_tap_gemm_grad_input_84890337b6df1888_pack
+//   tensor map grad_y_map of grad_y: f16, sizes (32, 48, 32, 24, batch), byte pitches (64, 3072, 98304, 2359296), box (32, 7, 15, 9, 1), element strides (1, 2, 2, 2, 1), swizzle 64, fill zero
+//   kernel convtgen_tap_gemm_grad_input_812d7f8ce0cae606_pack
 //     arguments const unsigned short* weight, unsigned char* packed
 //     grid 27; block 256; shared 0
 //     only if the weights have changed
-//   kernel convtgen_tap_gemm_grad_input_84890337b6df1888
+//   kernel convtgen_tap_gemm_grad_input_812d7f8ce0cae606
 //     arguments TensorMap grad_y_map, const unsigned char* packed, unsigned short* grad_x, int batch
-//     grid min(132, 18 * batch); block 288; shared 230528
+//     grid min(132, 36 * batch); block 288; shared 148608
 //     shared memory above 48 KiB: before the first launch on a device, either of
-//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 230528)
-//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 230528)
+//       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 148608)
+//       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 148608)
 //     attribute programmatic stream serialization, only if the launch before it on the stream is of this call:
 //       the kernel waits before it reads what that launch wrote; it reads and writes tensors without a wait
 
-namespace convtgen_tap_gemm_grad_input_84890337b6df1888_source {
+namespace convtgen_tap_gemm_grad_input_812d7f8ce0cae606_source {
 
 // ---- Constants ----
 
-constexpr int kGroupRows = 128;  // of a tile of each warpgroup
 constexpr int kThreads = 288;
 constexpr int kTaps = 27;
-constexpr int kImagePositions = 64;
-constexpr int kBoxPositions = 256;
-constexpr int kBoxRows = 320;
+constexpr int kImagePositions = 32;
+constexpr int kBoxPositions = 128;
 constexpr int kFirstTaps = 18;
 constexpr int kStoredChannels = 64;
 constexpr int kSwizzle = 64;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kBoxBytes = 20480;
-constexpr int kInputBytes = 20480;
+constexpr int kBoxBytes = 10240;
+constexpr int kInputBytes = 10240;
 constexpr int kWeightBytes = 4096;
-constexpr int kStageBytes = 28672;
-constexpr int kBarrierOffset = 229376;
+constexpr int kStageBytes = 18432;
+constexpr int kBarrierOffset = 147456;
 constexpr long long kPackedTileBytes = 110592ll;
 
 // ---- Device primitives, defined at the end ----
@@ -119,7 +117,7 @@ __device__ __forceinline__ void pack(const unsigned short* __restrict__ weight, 
 
 // Packs the weights by N tile, tap and k-block: rows of output channels, one for each input channel of the tile.
 extern "C" __global__ void __launch_bounds__(256)
-    convtgen_tap_gemm_grad_input_84890337b6df1888_pack(const unsigned short* __restrict__ weight,
+    convtgen_tap_gemm_grad_input_812d7f8ce0cae606_pack(const unsigned short* __restrict__ weight,
                                                        unsigned char* __restrict__ packed) {
   grid_dependents_launch();
   pack(weight, packed, blockIdx.x * 256 + threadIdx.x);
@@ -155,7 +153,7 @@ struct Boxes {
 };
 
 __device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
-  return {box / boxes.across / boxes.down, box / boxes.across % boxes.down * 8, box % boxes.across * 8};
+  return {box / boxes.across / boxes.down, box / boxes.across % boxes.down * 8, box % boxes.across * 4};
 }
 
 // Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
@@ -207,19 +205,14 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
 
 // ---- Products ----
 
-using Accumulators = float[2][32];
+using Accumulators = float[1][32];
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before these.
 __device__ __forceinline__ void pin(Accumulators& acc) {
   #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    wgmma_pin(acc[i / 32][i % 32]);
+  for (int i = 0; i < 32; ++i) {
+    wgmma_pin(acc[0][i]);
   }
-}
-
-// The rows of a stage before a row of the tile, a multiple of 64: boxes have more of them.
-__device__ int rows_before(int row) {
-  return row / kBoxPositions * kBoxRows + row % kBoxPositions;
 }
 
 // The same of a stage that so many taps of the depth share: each begins at another plane.
@@ -232,13 +225,9 @@ __device__ __forceinline__ void multiply_shared_stage(Accumulators& acc, const u
   for (int tap = 0; tap < 2; ++tap) {
     #pragma unroll
     for (int k_step = 0; k_step < 2; ++k_step) {
-      #pragma unroll
-      for (int tile = 0; tile < 2; ++tile) {
-        wgmma_m64n64k16_f16_ss(acc[tile],
-                               wgmma_descriptor_move(a, (rows_before(tile * 128) + tap * 64) * kSwizzle + k_step * 32),
-                               wgmma_descriptor_move(b, tap * kWeightBytes + k_step * 32),
-                               tap + k_step > 0 ? 1 : accumulate);
-      }
+      wgmma_m64n64k16_f16_ss(acc[0], wgmma_descriptor_move(a, tap * 2048 + k_step * 32),
+                             wgmma_descriptor_move(b, tap * kWeightBytes + k_step * 32),
+                             tap + k_step > 0 ? 1 : accumulate);
     }
   }
   wgmma_commit();
@@ -253,11 +242,8 @@ __device__ __forceinline__ void multiply_shared_stage_2(Accumulators& acc, const
   wgmma_fence();
   #pragma unroll
   for (int k_step = 0; k_step < 2; ++k_step) {
-    #pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
-      wgmma_m64n64k16_f16_ss(acc[tile], wgmma_descriptor_move(a, rows_before(tile * 128) * kSwizzle + k_step * 32),
-                             wgmma_descriptor_move(b, k_step * 32), k_step > 0 ? 1 : accumulate);
-    }
+    wgmma_m64n64k16_f16_ss(acc[0], wgmma_descriptor_move(a, k_step * 32), wgmma_descriptor_move(b, k_step * 32),
+                           k_step > 0 ? 1 : accumulate);
   }
   wgmma_commit();
   wgmma_wait(1);
@@ -301,13 +287,13 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
   unsigned int first = warp * 16 + lane / 4;
   wgmma_pin_operand(first);
   #pragma unroll
-  for (int half = 0; half < 4; ++half) {
-    const int m = half / 2 * kGroupRows + half % 2 * 8 + static_cast<int>(first);
+  for (int half = 0; half < 2; ++half) {
+    const int m = half * 8 + static_cast<int>(first);
     const Place place = place_of(first_box + m / kBoxPositions, boxes);
     const int image = place.image / 3;
     const int plane = place.image % 3 * 4 + m % kBoxPositions / kImagePositions;
-    const int row = place.row + m / 8 % 8;
-    const int column = place.column + m % 8;
+    const int row = place.row + m / 4 % 8;
+    const int column = place.column + m % 4;
     if (image < batch && row < 16 && column < 24) {
       unsigned short* to =
           grad_x + (((static_cast<long long>(image) * 12 + plane) * 16 + row) * 24 + column) * 64 + channel;
@@ -316,7 +302,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
         float values[8];
         #pragma unroll
         for (int v = 0; v < 8; ++v) {
-          values[v] = acc[half / 2][i / 2 + v / 2 * 4 + half % 2 * 2 + v % 2];
+          values[v] = acc[0][i / 2 + v / 2 * 4 + half * 2 + v % 2];
         }
         store_global_16(to + i,
                         make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
@@ -329,10 +315,10 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
 // ---- Kernel ----
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_tap_gemm_grad_input_84890337b6df1888(__grid_constant__ const TensorMap grad_y_map,
+    convtgen_tap_gemm_grad_input_812d7f8ce0cae606(__grid_constant__ const TensorMap grad_y_map,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
-  const Boxes boxes = {2, 3};
+  const Boxes boxes = {2, 6};
   const int all_boxes = batch * 3 * boxes.down * boxes.across;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
@@ -530,6 +516,6 @@ __device__ __forceinline__ void wgmma_m64n64k16_f16_ss(float (&d)[32], unsigned 
 
 #endif
 
-}  // namespace convtgen_tap_gemm_grad_input_84890337b6df1888_source
-using convtgen_tap_gemm_grad_input_84890337b6df1888_source::convtgen_tap_gemm_grad_input_84890337b6df1888_pack;
-using convtgen_tap_gemm_grad_input_84890337b6df1888_source::convtgen_tap_gemm_grad_input_84890337b6df1888;
+}  // namespace convtgen_tap_gemm_grad_input_812d7f8ce0cae606_source
+using convtgen_tap_gemm_grad_input_812d7f8ce0cae606_source::convtgen_tap_gemm_grad_input_812d7f8ce0cae606_pack;
+using convtgen_tap_gemm_grad_input_812d7f8ce0cae606_source::convtgen_tap_gemm_grad_input_812d7f8ce0cae606;
