@@ -196,16 +196,28 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
 
 // Activates all that copies have brought. Zeros stay: the planner copies x of other chains through registers.
 __device__ __forceinline__ void activate_staged(Sum* planes) {
-  if constexpr (sizeof(Sum) == 4) {
-    uint4* vectors = reinterpret_cast<uint4*>(planes);
+  if (kRowVectors) {
 #pragma unroll 4
-    for (int i = threadIdx.x; i < static_cast<int>(kWeightOffset) / 4; i += kThreads) {
-      vectors[i] = activate_words(vectors[i]);
+    for (unsigned int i = threadIdx.x; i < kInputs * kStagedRows * kVectorsOfRow; i += kThreads) {
+      const int channel = i / (kStagedRows * kVectorsOfRow);
+      const int row = i / kVectorsOfRow % kStagedRows;
+      Sum* at = planes + (channel * static_cast<int>(kPlane) + row * kPitch + i % kVectorsOfRow * kVector);
+      if constexpr (sizeof(Sum) == 4) {
+        *reinterpret_cast<uint4*>(at) = activate_words(*reinterpret_cast<const uint4*>(at));
+      } else {
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) {
+          at[k] = activate(at[k], P::fuse_count, P::fuse_input_count);
+        }
+      }
     }
   } else {
+    constexpr int kStaged = kStagedRows * kStagedColumns;
 #pragma unroll 4
-    for (int i = threadIdx.x; i < static_cast<int>(kWeightOffset); i += kThreads) {
-      planes[i] = activate(planes[i], P::fuse_count, P::fuse_input_count);
+    for (unsigned int i = threadIdx.x; i < kStaged * kInputs; i += kThreads) {
+      const int row = i / kStagedColumns % kStagedRows;
+      Sum& value = planes[i / kStaged * static_cast<int>(kPlane) + row * kPitch + i % kStagedColumns];
+      value = activate(value, P::fuse_count, P::fuse_input_count);
     }
   }
 }

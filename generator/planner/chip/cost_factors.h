@@ -125,6 +125,7 @@ namespace convtgen {
   FACTOR(tap_output, 3.75, "instructions for an output") \
   FACTOR(tap_l2, 50, "bytes a cycle from L2, of the copies of positions and weights") \
   FACTOR(tap_measured, 1.1, "median of measured / predicted") \
+  FACTOR(tap_half_rows, 1.34, "the same of stages of 32 output channels over that of those of 64") \
   FACTOR(overlap_begin, 3500, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(overlap_stage, 118, "of a stage's barriers, and between its products") \
   FACTOR(overlap_l2, 64, "bytes a cycle from L2, of the copies of pixels and weights") \

@@ -19,6 +19,7 @@
 namespace convtgen {
 namespace planners::tap_gemm {
 
+constexpr std::int64_t kRowChannels = 64;       // output channels of a stage: a row of 128 bytes
 constexpr std::int64_t kColumnMultiple = 32;    // of a tile's input channels
 constexpr std::int64_t kThreeGroups = 192;      // positions of a tile that three warpgroups make
 constexpr std::int64_t kMostOfThree = 128;      // its input channels: a thread has 64 accumulators
@@ -152,9 +153,9 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
   }
   static Blocks blocks(const Facts& f) {
     // Half of a row is worth it where the other half would be zeros.
-    const bool is_half = round_up(f.layer.out_channels, 64) != round_up(f.layer.out_channels, 32);
+    const bool is_half = round_up(f.layer.out_channels, kRowChannels) != round_up(f.layer.out_channels, 32);
     return BlockChoices(Block())
-        .each(&Block::block_k, is_half ? std::vector{64, 32} : std::vector{64})
+        .each(&Block::block_k, is_half ? std::vector{kRowChannels, kRowChannels / 2} : std::vector{kRowChannels})
         .each(&Block::block_m,
               f.has_planes ? std::vector<std::int64_t>{128, 256} : std::vector<std::int64_t>{128, kThreeGroups, 256})
         .each(&Block::block_n, [&](const Block& b) { return block_n_sizes(f, b.block_m); })
@@ -206,7 +207,7 @@ struct TapGemm : WarpgroupPlanner<Facts, kConstants, kHalfModes> {
             .first_cycles = f.factors.tap_begin,
             .waves = static_cast<double>(waves),
             .wave_cycles = stages * stage + exchange + groups * outputs / c.number(kSlices) * f.factors.tap_output,
-            .measured = f.factors.tap_measured});
+            .measured = f.factors.tap_measured * (b.block_k < kRowChannels ? f.factors.tap_half_rows : 1)});
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     const std::int64_t images = f.has_planes ? 1 : b.box_n;
