@@ -125,7 +125,7 @@ __device__ inline int channel_of(int tile, int column) {
 }
 
 // Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the
-// first of the tile's first channel, and the group has `channels` from there on.
+// first of the tile's first channel{with channels: , and the group has `channels` from there on}.
 __device__ __forceinline__ void stage_weights(unsigned int* __restrict__ to, const Element* __restrict__ weight,
                                               const int* __restrict__ weight_places, const int channels) {
 #pragma unroll 8
@@ -225,7 +225,7 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const LanePlace
 // ---- Epilogue ----
 
 // Stores a lane's gradients with channels last. `grad_x` is the tile's first position and the first of the warp's
-// channels; the group has `channels` from there on.
+// channels{with channels: ; the group has `channels` from there on}.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, Element* __restrict__ grad_x, int first,
                                              const int channels, int rows, int columns, int in_w, int lane) {
 #pragma unroll

@@ -1,5 +1,5 @@
 (program mma_grad_input
-  (digest "31ed6c4bf21856ad0d9bc75bf9ea61ade6c15d8457dca3320ab6d27f92585248")
+  (digest "9c2340b145e8f7986434e381058e9156093e959d5823abe4bd23be5a03955bff")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -459,8 +459,7 @@
     (argument int column)
     (return @1 (+ (+ (* (+ (* (/ tile kStoreTiles) 8) (* (/ column 2) 2)) kStoreTiles) (* (% tile kStoreTiles) 2)) (% column 2))))
   (function @129 device void stage_weights
-    (comment "Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the")
-    (comment "first of the tile's first channel, and the group has `channels` from there on.")
+    (comment "Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the first of the tile's first channel{with channels: , and the group has `channels` from there on}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer "unsigned int")) to)
     (argument (restrict (pointer (const Element))) weight)
@@ -546,8 +545,7 @@
         (do @23 (call multiply_add (at (at acc tile) n) (at a tile) b)))))
   (section @225 "Epilogue")
   (function @229 device void store_pixels
-    (comment "Stores a lane's gradients with channels last. `grad_x` is the tile's first position and the first of the warp's")
-    (comment "channels; the group has `channels` from there on.")
+    (comment "Stores a lane's gradients with channels last. `grad_x` is the tile's first position and the first of the warp's channels{with channels: ; the group has `channels` from there on}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
     (argument (restrict (pointer Element)) grad_x)

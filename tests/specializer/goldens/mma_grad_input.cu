@@ -119,7 +119,7 @@ __device__ __forceinline__ int channel_of(int tile, int column) {
 }
 
 // Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the
-// first of the tile's first channel, and the group has `channels` from there on.
+// first of the tile's first channel.
 __device__ __forceinline__ void stage_weights(unsigned int* __restrict__ to, const unsigned short* __restrict__ weight,
                                               const int* __restrict__ weight_places) {
   #pragma unroll 8
@@ -221,7 +221,7 @@ __device__ __forceinline__ void multiply_step_2(Accumulators& acc, const LanePla
 // ---- Epilogue ----
 
 // Stores a lane's gradients with channels last. `grad_x` is the tile's first position and the first of the warp's
-// channels; the group has `channels` from there on.
+// channels.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ grad_x, int first,
                                              int rows, int columns, int in_w, int lane) {
   #pragma unroll

@@ -138,7 +138,7 @@ __device__ __forceinline__ void find_words(int* __restrict__ places, int* __rest
 // ---- Weights ----
 
 // Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the
-// first of the tile's first channel, and the group has `channels` from there on.
+// first of the tile's first channel.
 __device__ __forceinline__ void stage_weights(unsigned int* __restrict__ to, const unsigned short* __restrict__ weight,
                                               const int* __restrict__ weight_places) {
   #pragma unroll 8
