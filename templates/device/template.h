@@ -10,6 +10,12 @@
 #define CONVTGEN_UNROLL
 #endif
 
+__host__ __device__ constexpr int smaller(int a, int b) {
+  return a < b ? a : b;
+}
+__host__ __device__ constexpr int larger(int a, int b) {
+  return a > b ? a : b;
+}
 __host__ __device__ constexpr int ceil_div(int a, int b) {
   return (a + b - 1) / b;
 }

@@ -1,5 +1,5 @@
 (program direct_grad_weight
-  (digest "880035df826728c44abb114ea3161a683404503f0ad45da5b7ba0532b854b16b")
+  (digest "ae51d205a150f40dcbff3203a2b45286223668de65372b8fd3f61e6d73d71888")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -78,30 +78,38 @@
   (primitive @43 acts void store_global_8 (uses) "// Writes 8 bytes (aligned to 8) to global memory in one instruction.\n__device__ __forceinline__ void store_global_8(void* to, uint2 value) {\n  asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y) : \"memory\");\n}")
   (primitive @48 acts void store_global_16 (uses) "// Writes 16 bytes (aligned to 16) to global memory in one instruction.\n__device__ __forceinline__ void store_global_16(void* to, uint4 value) {\n  asm volatile(\"st.global.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"l\"(to), \"r\"(value.x), \"r\"(value.y), \"r\"(value.z),\n               \"r\"(value.w)\n               : \"memory\");\n}")
   (file "device/template.h")
-  (function @13 constexpr int ceil_div
+  (function @13 constexpr int smaller
+    (argument int a)
+    (argument int b)
+    (return @1 (? (< a b) a b)))
+  (function @16 constexpr int larger
+    (argument int a)
+    (argument int b)
+    (return @1 (? (> a b) a b)))
+  (function @19 constexpr int ceil_div
     (argument int a)
     (argument int b)
     (return @1 (/ (- (+ a b) 1) b)))
-  (function @16 constexpr int floor_div
+  (function @22 constexpr int floor_div
     (argument int a)
     (argument int b)
     (return @1 (? (>= a 0) (/ a b) (- (/ (- (- b 1) a) b)))))
-  (function @19 constexpr int floor_mod
+  (function @25 constexpr int floor_mod
     (argument int a)
     (argument int b)
     (return @1 (- a (* b (call floor_div a b)))))
-  (function @22 constexpr int greatest_common_divisor
+  (function @28 constexpr int greatest_common_divisor
     (argument int a)
     (argument int b)
     (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
-  (function @26 constexpr int lowest_bit
+  (function @32 constexpr int lowest_bit
     (comment "The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.")
     (argument "unsigned int" bits)
     (return @1 (? (== (% bits 2) 1) 0 (+ 1 (call lowest_bit (/ bits 2))))))
-  (function @29 constexpr int highest_bit
+  (function @35 constexpr int highest_bit
     (argument "unsigned int" bits)
     (return @1 (? (< bits 2) 0 (+ 1 (call highest_bit (/ bits 2))))))
-  (function @35 constexpr int phase_of_tap
+  (function @41 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -109,7 +117,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @38 constexpr int offset_of_tap
+  (function @44 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)

@@ -23,10 +23,6 @@ constexpr int kElementBytes = static_cast<int>(sizeof(Element));  // of x, grad_
 constexpr bool kSplit = P::type == kWgmmaF16 && kElementBytes == 4;
 constexpr int kParts = kSplit ? 2 : 1;  // of a value
 
-__host__ __device__ constexpr int smaller(int a, int b) {
-  return a < b ? a : b;
-}
-
 constexpr int kKernelTaps = P::kernel_h * P::kernel_w;
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;

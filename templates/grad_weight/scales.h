@@ -1,5 +1,5 @@
 // The scales of channels, from the largest finite magnitudes in them, for gradients of weights whose values are split.
-// Needs: Element, kThreads, P, smaller()
+// Needs: Element, kThreads, P
 #pragma once
 
 #include "device/call_sizes.h"

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "b5bc125d2b10edb87d447ad9cfb7aa8940023328c6545c45b8c77dff3ec9d579")
+  (digest "390a593d59ccd283f7a95930ff82188e0a61e44848a7d288c25a13cbe214de32")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -108,30 +108,38 @@
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @63 computes "unsigned int" float_to_tf32 (uses) "// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;\n// on others ties are rounded away from zero.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rn.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
   (file "device/template.h")
-  (function @13 constexpr int ceil_div
+  (function @13 constexpr int smaller
+    (argument int a)
+    (argument int b)
+    (return @1 (? (< a b) a b)))
+  (function @16 constexpr int larger
+    (argument int a)
+    (argument int b)
+    (return @1 (? (> a b) a b)))
+  (function @19 constexpr int ceil_div
     (argument int a)
     (argument int b)
     (return @1 (/ (- (+ a b) 1) b)))
-  (function @16 constexpr int floor_div
+  (function @22 constexpr int floor_div
     (argument int a)
     (argument int b)
     (return @1 (? (>= a 0) (/ a b) (- (/ (- (- b 1) a) b)))))
-  (function @19 constexpr int floor_mod
+  (function @25 constexpr int floor_mod
     (argument int a)
     (argument int b)
     (return @1 (- a (* b (call floor_div a b)))))
-  (function @22 constexpr int greatest_common_divisor
+  (function @28 constexpr int greatest_common_divisor
     (argument int a)
     (argument int b)
     (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
-  (function @26 constexpr int lowest_bit
+  (function @32 constexpr int lowest_bit
     (comment "The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.")
     (argument "unsigned int" bits)
     (return @1 (? (== (% bits 2) 1) 0 (+ 1 (call lowest_bit (/ bits 2))))))
-  (function @29 constexpr int highest_bit
+  (function @35 constexpr int highest_bit
     (argument "unsigned int" bits)
     (return @1 (? (< bits 2) 0 (+ 1 (call highest_bit (/ bits 2))))))
-  (function @35 constexpr int phase_of_tap
+  (function @41 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -139,7 +147,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @38 constexpr int offset_of_tap
+  (function @44 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)
@@ -382,30 +390,26 @@
   (constant @22 int kElementBytes (static_cast int (sizeof Element)) (trail "of x, grad_y and a weight"))
   (constant @23 bool kSplit (&& (== P::type kWgmmaF16) (== kElementBytes 4)))
   (constant @24 int kParts (? kSplit 2 1) (trail "of a value"))
-  (function @26 constexpr int smaller
-    (argument int a)
-    (argument int b)
-    (return @1 (? (< a b) a b)))
-  (constant @30 int kKernelTaps (* P::kernel_h P::kernel_w))
-  (constant @31 int kGroupIn (/ P::in_channels P::groups))
-  (constant @32 int kGroupOut (/ P::out_channels P::groups))
-  (constant @33 "long long" kWeights (* (* (* (static_cast "long long" P::in_channels) kGroupOut) kKernelTaps) P::kernel_d))
-  (constant @36 int kInTiles (call ceil_div kGroupIn P::block_in) (trail "of one group"))
-  (constant @37 int kOutTiles (call ceil_div kGroupOut P::block_out))
-  (constant @38 int kTapGroupsW (call ceil_div P::kernel_w P::taps_w))
-  (constant @39 int kTapGroups (* (call ceil_div P::kernel_h P::taps_h) kTapGroupsW))
-  (constant @40 int kPlaneBlocks (* (* (* P::groups kInTiles) kOutTiles) kTapGroups) (trail "of a tap along the depth"))
-  (constant @41 int kSliceBlocks (* kPlaneBlocks P::kernel_d))
-  (constant @44 int kPeriodH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @45 int kPeriodW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @46 int kPlanesH (call smaller P::taps_h kPeriodH))
-  (constant @47 int kPlanesW (call smaller P::taps_w kPeriodW))
-  (constant @48 int kStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
-  (constant @49 int kStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
-  (constant @50 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
-  (constant @51 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
-  (constant @52 int kPlanes (* kPlanesH kPlanesW))
-  (function @55 constexpr bool are_read_once
+  (constant @26 int kKernelTaps (* P::kernel_h P::kernel_w))
+  (constant @27 int kGroupIn (/ P::in_channels P::groups))
+  (constant @28 int kGroupOut (/ P::out_channels P::groups))
+  (constant @29 "long long" kWeights (* (* (* (static_cast "long long" P::in_channels) kGroupOut) kKernelTaps) P::kernel_d))
+  (constant @32 int kInTiles (call ceil_div kGroupIn P::block_in) (trail "of one group"))
+  (constant @33 int kOutTiles (call ceil_div kGroupOut P::block_out))
+  (constant @34 int kTapGroupsW (call ceil_div P::kernel_w P::taps_w))
+  (constant @35 int kTapGroups (* (call ceil_div P::kernel_h P::taps_h) kTapGroupsW))
+  (constant @36 int kPlaneBlocks (* (* (* P::groups kInTiles) kOutTiles) kTapGroups) (trail "of a tap along the depth"))
+  (constant @37 int kSliceBlocks (* kPlaneBlocks P::kernel_d))
+  (constant @40 int kPeriodH (/ P::stride_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @41 int kPeriodW (/ P::stride_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @42 int kPlanesH (call smaller P::taps_h kPeriodH))
+  (constant @43 int kPlanesW (call smaller P::taps_w kPeriodW))
+  (constant @44 int kStepH (/ P::dilation_h (call greatest_common_divisor P::stride_h P::dilation_h)))
+  (constant @45 int kStepW (/ P::dilation_w (call greatest_common_divisor P::stride_w P::dilation_w)))
+  (constant @46 int kHaloH (* (- (call ceil_div P::taps_h kPeriodH) 1) kStepH))
+  (constant @47 int kHaloW (* (- (call ceil_div P::taps_w kPeriodW) 1) kStepW))
+  (constant @48 int kPlanes (* kPlanesH kPlanesW))
+  (function @51 constexpr bool are_read_once
     (comment "Whether as many taps of an axis as its stride, from the padding on, read each value of grad_y once.")
     (argument int kernel)
     (argument int stride)

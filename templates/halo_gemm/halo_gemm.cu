@@ -36,14 +36,6 @@ using WeightIndex = long long;
 constexpr int kAdjacentChannels = P::adjacent_channels;  // of a thread
 #include "device/thread_channels.h"
 
-__host__ __device__ constexpr int larger(int a, int b) {
-  return a > b ? a : b;
-}
-
-__host__ __device__ constexpr int smaller(int a, int b) {
-  return a < b ? a : b;
-}
-
 constexpr int kConsumers = 256;
 constexpr int kProducers = P::producers;
 // Volumes: layers with more than one plane, or more of an axis of depth than a kernel of one tap.

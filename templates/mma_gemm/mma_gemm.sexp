@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "b8092ad317e86d31163925c0e1cd38e931d1cd6f26933642a5bd20f5c8d52f69")
+  (digest "7222d3d99afaebe2324f3b8edecbe06d97458ff0c4b7ee371a49a7e4b87ea467")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -116,30 +116,38 @@
   (printed @25 setmaxnreg_increase (static registers))
   (printed @26 setmaxnreg_decrease (static registers))
   (file "device/template.h")
-  (function @13 constexpr int ceil_div
+  (function @13 constexpr int smaller
+    (argument int a)
+    (argument int b)
+    (return @1 (? (< a b) a b)))
+  (function @16 constexpr int larger
+    (argument int a)
+    (argument int b)
+    (return @1 (? (> a b) a b)))
+  (function @19 constexpr int ceil_div
     (argument int a)
     (argument int b)
     (return @1 (/ (- (+ a b) 1) b)))
-  (function @16 constexpr int floor_div
+  (function @22 constexpr int floor_div
     (argument int a)
     (argument int b)
     (return @1 (? (>= a 0) (/ a b) (- (/ (- (- b 1) a) b)))))
-  (function @19 constexpr int floor_mod
+  (function @25 constexpr int floor_mod
     (argument int a)
     (argument int b)
     (return @1 (- a (* b (call floor_div a b)))))
-  (function @22 constexpr int greatest_common_divisor
+  (function @28 constexpr int greatest_common_divisor
     (argument int a)
     (argument int b)
     (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
-  (function @26 constexpr int lowest_bit
+  (function @32 constexpr int lowest_bit
     (comment "The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.")
     (argument "unsigned int" bits)
     (return @1 (? (== (% bits 2) 1) 0 (+ 1 (call lowest_bit (/ bits 2))))))
-  (function @29 constexpr int highest_bit
+  (function @35 constexpr int highest_bit
     (argument "unsigned int" bits)
     (return @1 (? (< bits 2) 0 (+ 1 (call highest_bit (/ bits 2))))))
-  (function @35 constexpr int phase_of_tap
+  (function @41 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -147,7 +155,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @38 constexpr int offset_of_tap
+  (function @44 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)
@@ -162,53 +170,45 @@
   (constant @12 bool kFlat P::flat)
   (constant @13 int kPixelVectors (/ P::block_k kVector) (trail "of 16 bytes"))
   (file "mma_window/layout.h")
-  (function @9 constexpr int larger
-    (argument int a)
-    (argument int b)
-    (return @1 (? (> a b) a b)))
-  (function @13 constexpr int smaller
-    (argument int a)
-    (argument int b)
-    (return @1 (? (< a b) a b)))
-  (constant @17 int kThreads (* (* 32 P::warps_m) P::warps_n))
-  (constant @18 int kStagers kThreads)
-  (constant @19 int kPackers 256 (trail "threads of a block that packs weights"))
-  (constant @21 int kGroupIn (/ P::in_channels P::groups))
-  (constant @22 int kGroupOut (/ P::out_channels P::groups))
-  (constant @25 bool kVolume (|| (|| (|| (|| (|| (!= P::depth 1) (!= P::kernel_d 1)) (!= P::stride_d 1)) (!= P::padding_d 0)) (!= P::output_padding_d 0)) (!= P::input_stride_d 1)))
-  (constant @28 int kKSteps (/ P::block_k kInstructionK))
-  (constant @29 int kUnits (/ P::block_k kVector) (trail "of channels: 16 bytes"))
-  (constant @30 int kUnitSharers kUnits)
-  (constant @31 int kKBlocks (call ceil_div kGroupIn P::block_k))
-  (function @34 constexpr int pixel_step
+  (constant @9 int kThreads (* (* 32 P::warps_m) P::warps_n))
+  (constant @10 int kStagers kThreads)
+  (constant @11 int kPackers 256 (trail "threads of a block that packs weights"))
+  (constant @13 int kGroupIn (/ P::in_channels P::groups))
+  (constant @14 int kGroupOut (/ P::out_channels P::groups))
+  (constant @17 bool kVolume (|| (|| (|| (|| (|| (!= P::depth 1) (!= P::kernel_d 1)) (!= P::stride_d 1)) (!= P::padding_d 0)) (!= P::output_padding_d 0)) (!= P::input_stride_d 1)))
+  (constant @20 int kKSteps (/ P::block_k kInstructionK))
+  (constant @21 int kUnits (/ P::block_k kVector) (trail "of channels: 16 bytes"))
+  (constant @22 int kUnitSharers kUnits)
+  (constant @23 int kKBlocks (call ceil_div kGroupIn P::block_k))
+  (function @26 constexpr int pixel_step
     (comment "Pixels from one that may be read to the next one, and strides and dilations in such steps (window/geometry.h).")
     (argument int input_stride)
     (argument int dilation)
     (argument int kernel)
     (return @1 (call greatest_common_divisor input_stride (? (> kernel 1) dilation 0))))
-  (constant @37 int kPixelStepH (call pixel_step P::input_stride_h P::dilation_h P::kernel_h))
-  (constant @38 int kPixelStepW (call pixel_step P::input_stride_w P::dilation_w P::kernel_w))
-  (constant @39 int kInputStrideH (/ P::input_stride_h kPixelStepH))
-  (constant @40 int kInputStrideW (/ P::input_stride_w kPixelStepW))
-  (constant @41 int kDilationH (call ceil_div P::dilation_h kPixelStepH))
-  (constant @42 int kDilationW (call ceil_div P::dilation_w kPixelStepW))
-  (constant @45 int kPhases (* P::phase_rows P::stride_w))
-  (constant @46 int kPhaseGroups (/ P::stride_h P::phase_rows))
-  (constant @47 int kHaloH (/ (* kDilationH (- P::kernel_h 1)) P::stride_h))
-  (constant @48 int kHaloW (/ (* kDilationW (- P::kernel_w 1)) P::stride_w))
-  (constant @49 int kTaps (* (/ P::kernel_h kPhaseGroups) P::kernel_w) (trail "of a block"))
-  (function @52 constexpr int kernel_row
+  (constant @29 int kPixelStepH (call pixel_step P::input_stride_h P::dilation_h P::kernel_h))
+  (constant @30 int kPixelStepW (call pixel_step P::input_stride_w P::dilation_w P::kernel_w))
+  (constant @31 int kInputStrideH (/ P::input_stride_h kPixelStepH))
+  (constant @32 int kInputStrideW (/ P::input_stride_w kPixelStepW))
+  (constant @33 int kDilationH (call ceil_div P::dilation_h kPixelStepH))
+  (constant @34 int kDilationW (call ceil_div P::dilation_w kPixelStepW))
+  (constant @37 int kPhases (* P::phase_rows P::stride_w))
+  (constant @38 int kPhaseGroups (/ P::stride_h P::phase_rows))
+  (constant @39 int kHaloH (/ (* kDilationH (- P::kernel_h 1)) P::stride_h))
+  (constant @40 int kHaloW (/ (* kDilationW (- P::kernel_w 1)) P::stride_w))
+  (constant @41 int kTaps (* (/ P::kernel_h kPhaseGroups) P::kernel_w) (trail "of a block"))
+  (function @44 constexpr int kernel_row
     (comment "The block's kernel row and the kernel column that read so far before a position for a phase; -1: none.")
     (argument int before)
     (argument int phase_row)
     (declare @1 (const int) reach (+ (* before P::phase_rows) phase_row))
     (return @2 (? (&& (== (% reach kDilationH) 0) (< (/ reach kDilationH) (/ P::kernel_h kPhaseGroups))) (/ reach kDilationH) (- 1))))
-  (function @56 constexpr int kernel_column
+  (function @48 constexpr int kernel_column
     (argument int before)
     (argument int phase_column)
     (declare @1 (const int) reach (+ (* before P::stride_w) phase_column))
     (return @2 (? (&& (== (% reach kDilationW) 0) (< (/ reach kDilationW) P::kernel_w)) (/ reach kDilationW) (- 1))))
-  (function @61 constexpr bool has_taps
+  (function @53 constexpr bool has_taps
     (comment "Whether any tap reads so many rows and columns before a position.")
     (argument int y)
     (argument int x)
@@ -219,22 +219,22 @@
     (for @6 plain (declare @6 int phase 0) (< phase P::stride_w) (++ phase)
       (do @7 (= columns (|| columns (>= (call kernel_column x phase) 0)))))
     (return @9 (&& rows columns)))
-  (function @74 constexpr int phase_group_of
+  (function @66 constexpr int phase_group_of
     (comment "The phase rows of a block that a kernel row makes, and which of their kernel rows it is.")
     (argument int kh)
     (return @1 (/ (% (* P::dilation_h kh) P::stride_h) P::phase_rows)))
-  (function @77 constexpr int row_of_kernel_row
+  (function @69 constexpr int row_of_kernel_row
     (argument int kh)
     (return @1 (? (== kPhaseGroups 1) kh (+ (* (/ (* P::dilation_h kh) P::stride_h) P::phase_rows) (% (% (* P::dilation_h kh) P::stride_h) P::phase_rows)))))
-  (constant @83 int kChannelTiles (call ceil_div kGroupOut P::block_n))
-  (constant @84 int kNTiles (* (* P::groups kPhaseGroups) kChannelTiles))
-  (constant @89 int kPositions (* P::tile_h P::tile_w))
-  (constant @90 int kAcross (/ P::tile_w P::part_w))
-  (constant @91 int kWarpRows (* 16 P::warp_tiles) (trail "positions"))
-  (constant @92 int kWarpChannels (/ P::block_n P::warps_n))
-  (constant @93 int kAdjacentChannels P::adjacent_channels (trail "of a thread"))
-  (constant @94 bool kAlongRow (== P::part_w 64))
-  (constant @96 int kInterleave (* (? kAlongRow P::warp_tiles 1) kInputStrideW))
+  (constant @75 int kChannelTiles (call ceil_div kGroupOut P::block_n))
+  (constant @76 int kNTiles (* (* P::groups kPhaseGroups) kChannelTiles))
+  (constant @81 int kPositions (* P::tile_h P::tile_w))
+  (constant @82 int kAcross (/ P::tile_w P::part_w))
+  (constant @83 int kWarpRows (* 16 P::warp_tiles) (trail "positions"))
+  (constant @84 int kWarpChannels (/ P::block_n P::warps_n))
+  (constant @85 int kAdjacentChannels P::adjacent_channels (trail "of a thread"))
+  (constant @86 bool kAlongRow (== P::part_w 64))
+  (constant @88 int kInterleave (* (? kAlongRow P::warp_tiles 1) kInputStrideW))
   (file "window/geometry.h")
   (constant @15 int kFirstH (/ P::padding_h P::stride_h))
   (constant @16 int kFirstW (/ P::padding_w P::stride_w))
@@ -250,43 +250,43 @@
   (constant @31 int kRowPitch (? kFlat (+ P::width kGapW) kStagedColumns) (trail "used only with a halo of rows"))
   (constant @32 int kPixels (? kFlat (+ (+ kPositions (? (> kHaloH 0) (* kHaloH kRowPitch) 0)) kHaloW) (* kStagedRows kStagedColumns)))
   (file "mma_window/layout.h")
-  (constant @103 int kUnitPitch 16)
-  (constant @104 int kPixelPitch (* 16 (+ (* (/ kPixelVectors 2) 2) 1)))
-  (function @105 constexpr int pixel_offset
+  (constant @95 int kUnitPitch 16)
+  (constant @96 int kPixelPitch (* 16 (+ (* (/ kPixelVectors 2) 2) 1)))
+  (function @97 constexpr int pixel_offset
     (argument int pixel)
     (return @1 (+ (* pixel kPixelPitch) (? (== (% kInterleave 2) 0) (* (/ pixel kInterleave) 16) 0))))
-  (constant @108 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
-  (function @112 device int first_row
+  (constant @100 int kInputBytes (call pixel_offset (- (+ kPixels kInterleave) 1)) (trail "the input of a stage"))
+  (function @104 device int first_row
     (comment "The row and the column in the tile of its first position that a warp has, which is so many positions after the")
     (comment "first.")
     (attributes "__forceinline__")
     (argument int place)
     (return @1 (+ (* (/ (/ place 64) kAcross) (/ 64 P::part_w)) (/ (% place 64) P::part_w))))
-  (function @115 device int first_column
+  (function @107 device int first_column
     (attributes "__forceinline__")
     (argument int place)
     (return @1 (+ (* (% (/ place 64) kAcross) P::part_w) (? kAlongRow (% place 64) 0))))
-  (function @119 device int rows_to
+  (function @111 device int rows_to
     (comment "From there to the i-th position of a tile, in rows and columns.")
     (attributes "__forceinline__")
     (argument int tile)
     (argument int i)
     (return @1 (? kAlongRow 0 (+ (* (/ i 8) P::warp_tiles) tile))))
-  (function @122 device int columns_to
+  (function @114 device int columns_to
     (attributes "__forceinline__")
     (argument int tile)
     (argument int i)
     (return @1 (? kAlongRow (+ (* i P::warp_tiles) tile) (% i 8))))
-  (constant @127 int kOuterHalo (? kAlongRow kHaloH kHaloW))
-  (constant @128 int kInnerHalo (? kAlongRow kHaloW kHaloH))
-  (constant @129 int kInnerStride (? kAlongRow kInputStrideW kInputStrideH))
-  (constant @130 int kLoads (+ (+ (* kInnerStride (- P::warp_tiles 1)) 1) kInnerHalo) (trail "of an outer tap"))
-  (function @132 constexpr int load_of
+  (constant @119 int kOuterHalo (? kAlongRow kHaloH kHaloW))
+  (constant @120 int kInnerHalo (? kAlongRow kHaloW kHaloH))
+  (constant @121 int kInnerStride (? kAlongRow kInputStrideW kInputStrideH))
+  (constant @122 int kLoads (+ (+ (* kInnerStride (- P::warp_tiles 1)) 1) kInnerHalo) (trail "of an outer tap"))
+  (function @124 constexpr int load_of
     (comment "The load that a tile and an inner tap need.")
     (argument int tile)
     (argument int inner)
     (return @1 (- (+ (* kInnerStride tile) kInnerHalo) inner)))
-  (function @136 constexpr int first_use
+  (function @128 constexpr int first_use
     (comment "The first inner tap that may need a load, for some tile; -1: none.")
     (argument int load)
     (declare @1 int first (- 1))
@@ -294,11 +294,11 @@
       (declare @3 (const int) inner (call load_of tile load))
       (do @4 (= first (? (&& (>= inner 0) (<= inner kInnerHalo)) inner first))))
     (return @6 first))
-  (function @144 constexpr bool has_taps_at
+  (function @136 constexpr bool has_taps_at
     (argument int outer)
     (argument int inner)
     (return @1 (? kAlongRow (call has_taps outer inner) (call has_taps inner outer))))
-  (function @148 constexpr bool is_needed
+  (function @140 constexpr bool is_needed
     (comment "Whether products of an outer tap need that load.")
     (argument int outer)
     (argument int load)
@@ -307,36 +307,36 @@
       (declare @3 (const int) inner (call load_of tile load))
       (do @4 (= needed (|| needed (&& (&& (>= inner 0) (<= inner kInnerHalo)) (call has_taps_at outer inner))))))
     (return @6 needed))
-  (function @157 constexpr int offset_of_load
+  (function @149 constexpr int offset_of_load
     (comment "From a lane's first pixel to that of a load.")
     (argument int outer)
     (argument int load)
     (return @1 (call pixel_offset (+ kSkew (? kAlongRow (+ (* (- kHaloH outer) kRowPitch) load) (- (+ (* load kRowPitch) kHaloW) outer))))))
-  (constant @163 int kTurnChannels 8)
-  (constant @164 int kOutputVector (/ 16 kBytes) (trail "elements"))
-  (constant @165 int kOutputRows (? kAlongRow 1 (* 2 P::warp_tiles)))
-  (constant @166 int kOutputColumns (* (? kAlongRow kWarpRows 8) P::stride_w))
-  (constant @167 int kOutputSpan (* (? kAlongRow P::warp_tiles 1) P::stride_w) (trail "adjacent outputs of a thread"))
-  (constant @168 int kShift (call floor_mod (- (% P::padding_w P::stride_w)) P::store) (trail "columns before a row in its first vector"))
-  (constant @170 int kOutputRowPitch (* (call ceil_div (+ kOutputColumns (? (> kShift 0) P::store 0)) kOutputVector) kOutputVector))
-  (constant @171 int kChannelPitch (/ (+ (* (call ceil_div (* (* kOutputRows kOutputRowPitch) kBytes) 128) 128) 16) kBytes))
-  (function @173 constexpr int put_together_of
+  (constant @155 int kTurnChannels 8)
+  (constant @156 int kOutputVector (/ 16 kBytes) (trail "elements"))
+  (constant @157 int kOutputRows (? kAlongRow 1 (* 2 P::warp_tiles)))
+  (constant @158 int kOutputColumns (* (? kAlongRow kWarpRows 8) P::stride_w))
+  (constant @159 int kOutputSpan (* (? kAlongRow P::warp_tiles 1) P::stride_w) (trail "adjacent outputs of a thread"))
+  (constant @160 int kShift (call floor_mod (- (% P::padding_w P::stride_w)) P::store) (trail "columns before a row in its first vector"))
+  (constant @162 int kOutputRowPitch (* (call ceil_div (+ kOutputColumns (? (> kShift 0) P::store 0)) kOutputVector) kOutputVector))
+  (constant @163 int kChannelPitch (/ (+ (* (call ceil_div (* (* kOutputRows kOutputRowPitch) kBytes) 128) 128) 16) kBytes))
+  (function @165 constexpr int put_together_of
     (comment "Elements that a thread puts there together.")
     (declare @1 int most kOutputVector)
     (while @2 (|| (!= (% kOutputSpan most) 0) (!= (% kShift most) 0))
       (do @3 (/= most 2)))
     (return @5 most))
-  (constant @180 int kPut (call put_together_of))
-  (constant @181 int kWarpOutputBytes (? P::channels_last 0 (* (* kTurnChannels kChannelPitch) kBytes)))
-  (constant @184 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
-  (static_assert @186 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
-  (static_assert @187 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! kFlat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
-  (static_assert @190 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
-  (static_assert @191 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
-  (static_assert @192 (|| (== (* P::input_stride_h P::input_stride_w) 1) (&& (== (* P::stride_h P::stride_w) 1) (! kFlat))) "a gradient of the input has one phase, and tiles of its own images")
-  (static_assert @194 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
-  (static_assert @196 (|| (! kFlat) (! kVolume)) "a sequence's planes would have different depth taps")
-  (static_assert @197 (|| (|| (! kFlat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
+  (constant @172 int kPut (call put_together_of))
+  (constant @173 int kWarpOutputBytes (? P::channels_last 0 (* (* kTurnChannels kChannelPitch) kBytes)))
+  (constant @176 int kStepProducts (/ (* (* kTaps P::warp_tiles) kWarpChannels) 8))
+  (static_assert @178 (== (% P::block_k kInstructionK) 0) "a k-block is whole products")
+  (static_assert @179 (&& (&& (&& (== kPositions (* P::warps_m kWarpRows)) (== (% P::tile_w P::part_w) 0)) (== (% P::tile_h (/ 64 P::part_w)) 0)) (|| (! kFlat) (&& (== P::tile_h 1) (== P::part_w 64)))) "warps make the whole tile, which is whole parts")
+  (static_assert @182 (|| (|| (== P::warp_tiles 1) (== P::warp_tiles 2)) (== P::warp_tiles 4)) "a warp's positions are of one part")
+  (static_assert @183 (== (% P::block_n (* 8 P::warps_n)) 0) "warps make whole columns")
+  (static_assert @184 (|| (== (* P::input_stride_h P::input_stride_w) 1) (&& (== (* P::stride_h P::stride_w) 1) (! kFlat))) "a gradient of the input has one phase, and tiles of its own images")
+  (static_assert @186 (|| (== kPhaseGroups 1) (&& (== (% P::kernel_h P::stride_h) 0) (== P::dilation_h 1))) "phase rows are parted only where each has as many kernel rows")
+  (static_assert @188 (|| (! kFlat) (! kVolume)) "a sequence's planes would have different depth taps")
+  (static_assert @189 (|| (|| (! kFlat) (== kHaloH 0)) (>= P::width 0)) "the pitch of rows in the sequence is known")
   (file "layout.h")
   (constant @17 int kFragmentColumns (? (== (% kWarpChannels 16) 0) 16 8))
   (constant @18 int kFragmentWords (/ kFragmentColumns 4))

@@ -6,10 +6,6 @@
 #include "grad_weight/planes.h"
 #include "grad_weight/terms.h"
 
-__host__ __device__ constexpr int larger(int a, int b) {
-  return a > b ? a : b;
-}
-
 constexpr int kThreads = 32 * P::warps_in * P::warps_out * P::warps_taps * P::warps_k;
 
 // A warp's share: all kernel rows of some columns of taps, by tiles of 16 input channels and 8 output channels.

@@ -18,10 +18,6 @@ constexpr bool kSplit = P::type == kWgmmaF16 && sizeof(Element) == 4;
 constexpr int kParts = kSplit ? 2 : 1;
 constexpr int kElementBytes = kSplit ? 4 : kBytes;  // in x and y
 
-__host__ __device__ constexpr int larger(int a, int b) {
-  return a > b ? a : b;
-}
-
 constexpr int kGroupIn = P::in_channels / P::groups;
 constexpr int kGroupOut = P::out_channels / P::groups;
 // The axis of columns as products have it. Where adjacent phases of a row are columns of one product, each has as many

@@ -5,10 +5,6 @@
 #include "device/template.h"
 #include "grad_weight/planes.h"
 
-__host__ __device__ constexpr int larger(int a, int b) {
-  return a > b ? a : b;
-}
-
 constexpr int kThreads = 32 * P::warps_in * P::warps_columns * P::warps_k;
 
 // ---- Window of grad_y ----

@@ -6,14 +6,6 @@
 #include "device/static_parameters.h"
 #include "device/template.h"
 
-__host__ __device__ constexpr int larger(int a, int b) {
-  return a > b ? a : b;
-}
-
-__host__ __device__ constexpr int smaller(int a, int b) {
-  return a < b ? a : b;
-}
-
 constexpr int kThreads = 32 * P::warps_m * P::warps_n;
 constexpr int kStagers = kThreads;
 constexpr int kPackers = 256;  // threads of a block that packs weights

@@ -2,7 +2,7 @@
 // as rows, and stores these by vectors, whatever outputs its lanes have.
 // Needs: acc_of(), Accumulators, columns_to(), Element, first_column(), first_row(), kAlongRow, kBytes, kChannelPitch,
 //   kFlat, kGroupOut, kOutputColumns, kOutputRowPitch, kOutputRows, kOutputSpan, kPut, kShift, kTurnChannels, kVolume,
-//   kWarpChannels, narrow(), P, rows_to(), smaller(), store_staged_vector(), word_of()
+//   kWarpChannels, narrow(), P, rows_to(), store_staged_vector(), word_of()
 #pragma once
 
 #include "device/epilogue.h"

@@ -15,13 +15,6 @@ constexpr int kThreads = 128 * P::warpgroups;
 constexpr bool kUsesAgain = kKBlocks > P::stages;  // stages are copied to again
 constexpr int kIssueLag = 2;                       // stages from a stage's last read to its next copies
 
-__host__ __device__ constexpr int larger(int a, int b) {
-  return a > b ? a : b;
-}
-__host__ __device__ constexpr int smaller(int a, int b) {
-  return a < b ? a : b;
-}
-
 // Columns of the products: the taps of each output channel of the tile, in the order of the weights.
 constexpr int kColumns = P::block_c * kTaps;
 constexpr int kInstructionN = ceil_div(kColumns, 8) * 8;

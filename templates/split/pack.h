@@ -1,7 +1,7 @@
 // The packing of weights that are split: B fragments of high and of low parts, with a scale for each output channel.
 // Needs: Element, kChannelTiles, kColumnMaxima, kColumnPhases, kFragmentBytes, kGroupIn, kGroupOut, kInstructionK,
 //   kKernelTaps, kLaneValues, kPackBlocks, kPackColumns, kPackedMaximaOffset, kPackedTileBytes, kPackers, kPackParts,
-//   kPhaseGroups, kWarpChannels, kWeightBytes, larger(), P, packed_offset(), WeightIndex
+//   kPhaseGroups, kWarpChannels, kWeightBytes, P, packed_offset(), WeightIndex
 #pragma once
 
 #include "device/exchanged_weights.h"

@@ -1,5 +1,5 @@
 (program tap_gemm
-  (digest "6b56ae820362cc1c9aef3230c5815890e7e2dc1bb1972b8ca4efc57c9c52793e")
+  (digest "b5ec98fe7eb37d820b69238c9de2a5871a48d623c9135a0094b1198d563b856f")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -160,30 +160,38 @@
   (primitive @55 computes "unsigned int" floats_to_bfloat162 (uses) "// The same to bf16. sm_80 and later.\n__device__ __forceinline__ unsigned int floats_to_bfloat162(float low, float high) {\n  unsigned int bits;\n  asm(\"cvt.rn.bf16x2.f32 %0, %1, %2;\" : \"=r\"(bits) : \"f\"(high), \"f\"(low));\n  return bits;\n}")
   (primitive @63 computes "unsigned int" float_to_tf32 (uses) "// A float as products of tf32 read it, which ignore the 13 low bits. Rounds to nearest even. sm_90 and later;\n// on others ties are rounded away from zero.\n__device__ __forceinline__ unsigned int float_to_tf32(float value) {\n  unsigned int bits;\n  asm(\"cvt.rn.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(value));\n  return bits;\n}")
   (file "device/template.h")
-  (function @13 constexpr int ceil_div
+  (function @13 constexpr int smaller
+    (argument int a)
+    (argument int b)
+    (return @1 (? (< a b) a b)))
+  (function @16 constexpr int larger
+    (argument int a)
+    (argument int b)
+    (return @1 (? (> a b) a b)))
+  (function @19 constexpr int ceil_div
     (argument int a)
     (argument int b)
     (return @1 (/ (- (+ a b) 1) b)))
-  (function @16 constexpr int floor_div
+  (function @22 constexpr int floor_div
     (argument int a)
     (argument int b)
     (return @1 (? (>= a 0) (/ a b) (- (/ (- (- b 1) a) b)))))
-  (function @19 constexpr int floor_mod
+  (function @25 constexpr int floor_mod
     (argument int a)
     (argument int b)
     (return @1 (- a (* b (call floor_div a b)))))
-  (function @22 constexpr int greatest_common_divisor
+  (function @28 constexpr int greatest_common_divisor
     (argument int a)
     (argument int b)
     (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
-  (function @26 constexpr int lowest_bit
+  (function @32 constexpr int lowest_bit
     (comment "The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.")
     (argument "unsigned int" bits)
     (return @1 (? (== (% bits 2) 1) 0 (+ 1 (call lowest_bit (/ bits 2))))))
-  (function @29 constexpr int highest_bit
+  (function @35 constexpr int highest_bit
     (argument "unsigned int" bits)
     (return @1 (? (< bits 2) 0 (+ 1 (call highest_bit (/ bits 2))))))
-  (function @35 constexpr int phase_of_tap
+  (function @41 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -191,7 +199,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @38 constexpr int offset_of_tap
+  (function @44 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)

@@ -5,7 +5,7 @@
 // gradient of the input, the stride is 1 and tap k reads at s * (m - padding) + padding - dilation * k. Where s and
 // these dilations have a common divisor, kPixelStepH or kPixelStepW, only every so-many-th pixel is read and staged:
 // kInputStrideH, kHaloH and their like count staged pixels.
-// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kInterleave, kPositions, larger(), P
+// Needs: kFlat, kHaloH, kHaloW, kInputStrideH, kInputStrideW, kInterleave, kPositions, P
 #pragma once
 
 #include "device/static_parameters.h"

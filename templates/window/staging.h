@@ -1,6 +1,6 @@
 // Threads load input to shared memory: each pixel has 16 bytes in each unit of channels.
 // An activation keeps zeros where the image or the channels end, so it is applied to all that is staged.
-// Needs: Element, kBytes, kGroupIn, kUnitPitch, kUnits, kUnitSharers, kVector, larger(), P, pixel_offset()
+// Needs: Element, kBytes, kGroupIn, kUnitPitch, kUnits, kUnitSharers, kVector, P, pixel_offset()
 #pragma once
 
 #include "device/async_copy.h"

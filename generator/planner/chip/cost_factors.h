@@ -211,6 +211,7 @@ namespace convtgen {
   FACTOR(mma_grad_weight_begin, 3300, "until a first stage has come, and until the last outputs are stored") \
   FACTOR(mma_grad_weight_measured, 0.89, "median of measured / predicted") \
   FACTOR(mma_grad_weight_beside_wgmma, 1.25, "the same where there are templates of wgmma, which have been measured") \
+  FACTOR(mma_taps_measured, 1.25, "median of measured / predicted of mma_taps_grad_weight") \
   FACTOR(roll_store_nhwc, 2, "with channels last: of a warp's store, on top of what the cache takes")
 // clang-format on
 

@@ -29,7 +29,6 @@ constexpr std::int64_t kMostRowTiles = 6, kMostSplitRowTiles = 4;             //
 constexpr std::int64_t kOtherRegisters = 56;                                  // of a thread, besides what products take
 constexpr std::int64_t kMostPositions = 512;                                  // of a stage
 constexpr std::int64_t kLeastStages = 2, kMostStages = 4;
-constexpr double kMeasured = 1.25;       // median of measured / predicted
 constexpr std::int64_t kMostBlocks = 4;  // of an SM, that are asked for
 
 /// The block, as the template's parameters of the same names.
@@ -109,7 +108,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
                                          .waves = std::ceil(blocks),
                                          .wave_cycles = stages * cycles + results,
                                          .memory_bytes = f.cost.bytes + sum_bytes / 2,
-                                         .measured = kMeasured});
+                                         .measured = f.factors.mma_taps_measured});
 }
 
 /// Whether a block fits an SM; chooses how many do.

@@ -1,5 +1,5 @@
 (program split
-  (digest "4bbaa86b88598d540e4b98f3cb76c87ae0f7a1c16c5f94b8cfe57980281b53dd")
+  (digest "fa20bf19ec42dc4a1fa95f481a29c38b5de64bd272edc199350d3a9a0639553b")
   (parameter int kernel_h 3)
   (parameter int kernel_w 3)
   (parameter int stride_h 2)
@@ -49,30 +49,38 @@
   (primitive @9 acts void grid_dependents_launch (uses) "// Lets the launch after this one begin, as soon as all blocks have said so or ended.\n__device__ __forceinline__ void grid_dependents_launch() {\n  asm volatile(\"griddepcontrol.launch_dependents;\");\n}")
   (primitive @16 acts void grid_dependency_wait (uses) "// Waits until the launch before this one has ended, where the two overlap; what it wrote is visible after.\n__device__ __forceinline__ void grid_dependency_wait() {\n  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n}")
   (file "device/template.h")
-  (function @13 constexpr int ceil_div
+  (function @13 constexpr int smaller
+    (argument int a)
+    (argument int b)
+    (return @1 (? (< a b) a b)))
+  (function @16 constexpr int larger
+    (argument int a)
+    (argument int b)
+    (return @1 (? (> a b) a b)))
+  (function @19 constexpr int ceil_div
     (argument int a)
     (argument int b)
     (return @1 (/ (- (+ a b) 1) b)))
-  (function @16 constexpr int floor_div
+  (function @22 constexpr int floor_div
     (argument int a)
     (argument int b)
     (return @1 (? (>= a 0) (/ a b) (- (/ (- (- b 1) a) b)))))
-  (function @19 constexpr int floor_mod
+  (function @25 constexpr int floor_mod
     (argument int a)
     (argument int b)
     (return @1 (- a (* b (call floor_div a b)))))
-  (function @22 constexpr int greatest_common_divisor
+  (function @28 constexpr int greatest_common_divisor
     (argument int a)
     (argument int b)
     (return @1 (? (== b 0) a (call greatest_common_divisor b (% a b)))))
-  (function @26 constexpr int lowest_bit
+  (function @32 constexpr int lowest_bit
     (comment "The numbers of the lowest and the highest bit, from 0, of bits that aren't all 0.")
     (argument "unsigned int" bits)
     (return @1 (? (== (% bits 2) 1) 0 (+ 1 (call lowest_bit (/ bits 2))))))
-  (function @29 constexpr int highest_bit
+  (function @35 constexpr int highest_bit
     (argument "unsigned int" bits)
     (return @1 (? (< bits 2) 0 (+ 1 (call highest_bit (/ bits 2))))))
-  (function @35 constexpr int phase_of_tap
+  (function @41 constexpr int phase_of_tap
     (comment "Phases of an axis (generator/layer/phases.h): a tap makes the outputs of one phase, o = stride * m + phase, from the")
     (comment "input at m + offset.")
     (argument int k)
@@ -80,7 +88,7 @@
     (argument int padding)
     (argument int dilation)
     (return @1 (call floor_mod (- (* dilation k) padding) stride)))
-  (function @38 constexpr int offset_of_tap
+  (function @44 constexpr int offset_of_tap
     (argument int k)
     (argument int stride)
     (argument int padding)
