@@ -107,11 +107,7 @@ Term Evaluator::evaluate_call(const Expression& e) {
       return std::move(*inlined);
     }
     Term out = node(Kind::kCall, version.name, resolve(function->type), std::move(kept));
-    out.only_computes = std::ranges::all_of(version.body, [](const Residual& r) {
-      return (r.kind == Residual::Kind::kDeclare || r.kind == Residual::Kind::kReturn)
-                 ? std::ranges::all_of(r.terms, is_pure)
-                 : does_nothing({r});
-    });
+    out.only_computes = only_computes(version.body);
     return out;
   }
   if (const Primitive* primitive = globals_.primitive(e.text)) {

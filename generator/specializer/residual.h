@@ -166,6 +166,9 @@ void add_names_used(const Type& type, std::set<std::string>& names);
 /// Whether these are no statements, but comments at most.
 [[nodiscard]] bool does_nothing(const std::vector<Residual>& body);
 
+/// Whether a function of these statements does no more than to compute what it returns.
+[[nodiscard]] bool only_computes(const std::vector<Residual>& body);
+
 /// Whether control never gets past this statement, in straight code.
 [[nodiscard]] bool leaves_function(const Residual& statement);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 
 #include "generator/specializer/residual.h"
 #include "generator/specializer/visit.h"
@@ -28,17 +29,95 @@ Residual gone() {
   return out;
 }
 
-/// Removes variables that nothing names and branches that do nothing. True if there was any.
-bool remove_unused(std::vector<Residual>& body, const std::set<int>& used) {
+/// The variable that a statement only gives a value, or a member of it; 0 where it does more, or something else.
+int variable_stored_to(const Residual& r) {
+  if (r.kind != ResidualKind::kExpression) {
+    return 0;
+  }
+  const Term& term = r.terms[0];
+  const bool assigns =
+      (term.kind == Expression::Kind::kBinary && precedence_of(term.text) == 2) ||
+      (term.kind == Expression::Kind::kUnary && (term.text.ends_with("++") || term.text.ends_with("--")));
+  if (!assigns || !std::ranges::all_of(term.operands, is_pure)) {
+    return 0;
+  }
+  const Term* to = &term.operands[0];
+  while (to->kind == Expression::Kind::kMember) {
+    to = &to->operands[0];
+  }
+  return to->id;
+}
+
+/// Whether a variable is the result of a call, which stays where only the variable goes.
+bool is_of_call(const Residual& r) {
+  return r.kind == ResidualKind::kDeclare && r.terms.size() == 1 && r.terms[0].kind == Expression::Kind::kCall;
+}
+
+/// Arguments, and what refers to something else: who stores to these may change what others read.
+std::set<int> not_own(const std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments) {
+  std::set<int> out;
+  for (const ResidualArgument& argument : arguments) {
+    out.insert(argument.id);
+  }
+  for_each(
+      body, [](const Term&) {},
+      [&](const Residual& r) {
+        if (r.kind == ResidualKind::kDeclare && r.type.kind == Type::Kind::kReference) {
+          out.insert(r.id);
+        }
+      });
+  return out;
+}
+
+/// Adds what statements read, or must not lose. A store to a variable of the function's own is not a use of it.
+void add_reads(const std::vector<Residual>& body, const std::set<int>& others, std::set<int>& out) {
+  const auto add = [&](const Term& term) { out.insert(term.id); };
+  for (const Residual& r : body) {
+    if (const int stored = variable_stored_to(r); stored != 0 && !others.contains(stored)) {
+      for (const Term& value : r.terms[0].operands | std::views::drop(1)) {
+        for_each_term(value, add);
+      }
+      continue;
+    }
+    for (const std::vector<Term>* terms : {&r.terms, &r.condition, &r.step}) {
+      std::ranges::for_each(*terms, [&](const Term& each) { for_each_term(each, add); });
+    }
+    if (r.kind == ResidualKind::kDeclare && !std::ranges::all_of(r.terms, is_pure) && !is_of_call(r)) {
+      out.insert(r.id);
+    }
+    for (const Residual& init : r.init) {
+      out.insert(init.id);
+    }
+    for (const std::vector<Residual>* inner : {&r.init, &r.body, &r.otherwise}) {
+      add_reads(*inner, others, out);
+    }
+  }
+}
+
+std::set<int> read_ids(const std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments) {
+  std::set<int> out;
+  add_reads(body, not_own(body, arguments), out);
+  return out;
+}
+
+/// Removes variables that nothing reads, what is stored to them, and branches that do nothing. True if there was any.
+bool remove_unused(std::vector<Residual>& body, const std::set<int>& read) {
   bool changed = false;
   for (Residual& r : body) {
-    changed = remove_unused(r.body, used) || changed;
-    changed = remove_unused(r.otherwise, used) || changed;
+    changed = remove_unused(r.body, read) || changed;
+    changed = remove_unused(r.otherwise, read) || changed;
     const bool is_pure_statement = std::ranges::all_of(r.terms, is_pure);
-    const bool unused = r.kind == ResidualKind::kDeclare && !used.contains(r.id) && is_pure_statement;
+    const int stored = variable_stored_to(r);
+    const bool unused = (r.kind == ResidualKind::kDeclare && !read.contains(r.id) && is_pure_statement) ||
+                        (stored != 0 && !read.contains(stored));
     const bool idle =
         (r.kind == ResidualKind::kIf && is_pure_statement && does_nothing(r.body) && does_nothing(r.otherwise)) ||
         ((r.kind == ResidualKind::kSplice || r.kind == ResidualKind::kBlock) && does_nothing(r.body));
+    if (is_of_call(r) && !is_pure_statement && !read.contains(r.id)) {
+      r.kind = ResidualKind::kExpression;
+      r.trail.clear();  // it is the variable's
+      changed = true;
+    }
     if (unused || idle) {
       const bool was_branch = r.kind == ResidualKind::kIf || r.was_branch;
       r = gone();
@@ -172,6 +251,28 @@ bool has_text(const std::vector<Residual>& body) {
   return found;
 }
 
+bool only_computes(const std::vector<Residual>& body) {
+  std::set<int> own;
+  for_each(
+      body, [](const Term&) {},
+      [&](const Residual& r) {
+        if (r.kind == ResidualKind::kDeclare && r.text.empty() && r.type.kind == Type::Kind::kNamed) {
+          own.insert(r.id);
+        }
+      });
+  bool acts = false;
+  for_each(
+      body, [](const Term&) {},
+      [&](const Residual& r) {
+        const int stored = variable_stored_to(r);
+        const bool is_known = r.kind == ResidualKind::kDeclare || r.kind == ResidualKind::kReturn ||
+                              r.kind == ResidualKind::kIf || r.kind == ResidualKind::kSplice;
+        const bool is_pure_statement = is_known && r.text.empty() && std::ranges::all_of(r.terms, is_pure);
+        acts = acts || (stored != 0 ? !own.contains(stored) : !says_nothing(r) && !is_pure_statement);
+      });
+  return !acts;
+}
+
 bool does_nothing(const std::vector<Residual>& body) {
   return std::ranges::all_of(body, says_nothing);
 }
@@ -188,7 +289,7 @@ void simplify(std::vector<Residual>& body, const std::vector<ResidualArgument>& 
   splice(body, visible);
   if (!has_text(body)) {
     join_assignments(body, changes);
-    while (remove_copies(body, arguments, changes) || remove_unused(body, used_ids(body))) {
+    while (remove_copies(body, arguments, changes) || remove_unused(body, read_ids(body, arguments))) {
     }
     join_returns(body);
   }

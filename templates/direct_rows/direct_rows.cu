@@ -197,11 +197,14 @@ __device__ __forceinline__ void stage_input(Sum* __restrict__ planes, const Elem
 // Activates all that copies have brought. Zeros stay: the planner copies x of other chains through registers.
 __device__ __forceinline__ void activate_staged(Sum* planes) {
   if (kRowVectors) {
+    constexpr int kVectorsOfPlane = kStagedRows * kVectorsOfRow;
+    constexpr bool kRowsAdjoin = kPitch == kVectorsOfRow * kVector;
 #pragma unroll 4
-    for (unsigned int i = threadIdx.x; i < kInputs * kStagedRows * kVectorsOfRow; i += kThreads) {
-      const int channel = i / (kStagedRows * kVectorsOfRow);
-      const int row = i / kVectorsOfRow % kStagedRows;
-      Sum* at = planes + (channel * static_cast<int>(kPlane) + row * kPitch + i % kVectorsOfRow * kVector);
+    for (unsigned int i = threadIdx.x; i < kInputs * kVectorsOfPlane; i += kThreads) {
+      const int vector = i % kVectorsOfPlane;
+      const int place =
+          kRowsAdjoin ? vector * kVector : vector / kVectorsOfRow * kPitch + vector % kVectorsOfRow * kVector;
+      Sum* at = planes + (i / kVectorsOfPlane * static_cast<int>(kPlane) + place);
       if constexpr (sizeof(Sum) == 4) {
         *reinterpret_cast<uint4*>(at) = activate_words(*reinterpret_cast<const uint4*>(at));
       } else {
@@ -215,8 +218,10 @@ __device__ __forceinline__ void activate_staged(Sum* planes) {
     constexpr int kStaged = kStagedRows * kStagedColumns;
 #pragma unroll 4
     for (unsigned int i = threadIdx.x; i < kStaged * kInputs; i += kThreads) {
-      const int row = i / kStagedColumns % kStagedRows;
-      Sum& value = planes[i / kStaged * static_cast<int>(kPlane) + row * kPitch + i % kStagedColumns];
+      const int element = i % kStaged;
+      const int place =
+          kPitch == kStagedColumns ? element : element / kStagedColumns * kPitch + element % kStagedColumns;
+      Sum& value = planes[i / kStaged * static_cast<int>(kPlane) + place];
       value = activate(value, P::fuse_count, P::fuse_input_count);
     }
   }

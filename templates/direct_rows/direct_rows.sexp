@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "31b3e85375dea1e2a8cfe9afcab90e6ad73a69b16e41bfba040a798792b42f6f")
+  (digest "422727103b042d06cd63d1c5d04f8e1a36470582314a63decb8f8e54e8502a16")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -430,30 +430,33 @@
     (argument (pointer Sum) planes)
     (if @1 kRowVectors
       (then
-        (for @3 (pragma "unroll 4") (declare @3 "unsigned int" i (. threadIdx x)) (< i (* (* kInputs kStagedRows) kVectorsOfRow)) (+= i kThreads)
-          (declare @4 (const int) channel (/ i (* kStagedRows kVectorsOfRow)))
-          (declare @5 (const int) row (% (/ i kVectorsOfRow) kStagedRows))
-          (declare @6 (pointer Sum) at (+ planes (+ (+ (* channel (static_cast int kPlane)) (* row kPitch)) (* (% i kVectorsOfRow) kVector))))
-          (if_constexpr @7 (== (sizeof Sum) 4)
+        (declare_constexpr @2 int kVectorsOfPlane (* kStagedRows kVectorsOfRow))
+        (declare_constexpr @3 bool kRowsAdjoin (== kPitch (* kVectorsOfRow kVector)))
+        (for @5 (pragma "unroll 4") (declare @5 "unsigned int" i (. threadIdx x)) (< i (* kInputs kVectorsOfPlane)) (+= i kThreads)
+          (declare @6 (const int) vector (% i kVectorsOfPlane))
+          (declare @7 (const int) place (? kRowsAdjoin (* vector kVector) (+ (* (/ vector kVectorsOfRow) kPitch) (* (% vector kVectorsOfRow) kVector))))
+          (declare @9 (pointer Sum) at (+ planes (+ (* (/ i kVectorsOfPlane) (static_cast int kPlane)) place)))
+          (if_constexpr @10 (== (sizeof Sum) 4)
             (then
-              (do @8 (= (* (reinterpret_cast (pointer uint4) at)) (call activate_words (* (reinterpret_cast (pointer (const uint4)) at))))))
+              (do @11 (= (* (reinterpret_cast (pointer uint4) at)) (call activate_words (* (reinterpret_cast (pointer (const uint4)) at))))))
             (else
-              (for @11 (pragma "unroll") (declare @11 int k 0) (< k kVector) (++ k)
-                (do @12 (= (at at k) (call activate (at at k) P::fuse_count P::fuse_input_count))))))))
+              (for @14 (pragma "unroll") (declare @14 int k 0) (< k kVector) (++ k)
+                (do @15 (= (at at k) (call activate (at at k) P::fuse_count P::fuse_input_count))))))))
       (else
-        (declare_constexpr @17 int kStaged (* kStagedRows kStagedColumns))
-        (for @19 (pragma "unroll 4") (declare @19 "unsigned int" i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
-          (declare @20 (const int) row (% (/ i kStagedColumns) kStagedRows))
-          (declare @21 (reference Sum) value (at planes (+ (+ (* (/ i kStaged) (static_cast int kPlane)) (* row kPitch)) (% i kStagedColumns))))
-          (do @22 (= value (call activate value P::fuse_count P::fuse_input_count)))))))
-  (constant @225 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
-  (function @228 device int weight_place
+        (declare_constexpr @20 int kStaged (* kStagedRows kStagedColumns))
+        (for @22 (pragma "unroll 4") (declare @22 "unsigned int" i (. threadIdx x)) (< i (* kStaged kInputs)) (+= i kThreads)
+          (declare @23 (const int) element (% i kStaged))
+          (declare @24 (const int) place (? (== kPitch kStagedColumns) element (+ (* (/ element kStagedColumns) kPitch) (% element kStagedColumns))))
+          (declare @26 (reference Sum) value (at planes (+ (* (/ i kStaged) (static_cast int kPlane)) place)))
+          (do @27 (= value (call activate value P::fuse_count P::fuse_input_count)))))))
+  (constant @230 int kTogether (? (== (% P::channels_per_thread 4) 0) 4 1) (trail "channels of a thread that it reads as a vector"))
+  (function @233 device int weight_place
     (comment "Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.")
     (attributes "__forceinline__")
     (argument int lane)
     (argument int channel)
     (return @1 (+ (+ (* (/ channel kTogether) (* P::lanes_c kTogether)) (* lane kTogether)) (% channel kTogether))))
-  (function @234 device void stage_weights
+  (function @239 device void stage_weights
     (comment "Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are those of the tile's first group, first_out the tile's first channel in it{with channels: , of `channels` from there}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Sum)) weights)
@@ -470,10 +473,10 @@
       (declare @10 (const int) place (+ (* (/ channel kWarpChannels) kWarpChannels) (call weight_place (/ of_warp P::channels_per_thread) (% of_warp P::channels_per_thread))))
       (declare @12 (pointer (const Element)) from (+ weight (call weight_offset (static_cast WeightIndex (+ (* group kGroupIn) ci)) co tap kGroupOut kTaps)))
       (do @14 (call stage_element (+ weights (+ (* (+ (* ci kTaps) tap) kTileChannels) place)) from (|| kWholeTiles (< channel channels)) weight))))
-  (section @253 "Products")
-  (alias @256 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
+  (section @258 "Products")
+  (alias @261 Accumulators (array (array Sum P::columns_per_thread) P::channels_per_thread)
     (comment "One thread's accumulators for one column phase."))
-  (function @259 device void multiply_add
+  (function @264 device void multiply_add
     (comment "One tap: positions of a staged row times one weight for each channel.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -484,7 +487,7 @@
       (for @5 (pragma "unroll") (declare @5 int column 0) (< column P::columns_per_thread) (++ column)
         (declare @6 (const int) place (+ (? kOwnInputs (* channel kVectorStep) 0) (* column kColumnStep)))
         (do @7 (= (at (at acc channel) column) (call fma (at x place) weight (at (at acc channel) column)))))))
-  (section @271 "Epilogue")
+  (section @276 "Epilogue")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -604,19 +607,19 @@
           (else
             (do @6 (= (at to 0) (at values 0))))))))
   (file "direct_rows.cu")
-  (function @276 device int skew_of
+  (function @281 device int skew_of
     (comment "How many elements after the start of a 16-byte vector this one lies.")
     (attributes "__forceinline__")
     (argument (pointer (const Element)) element)
     (return @1 (static_cast int (% (/ (reinterpret_cast "unsigned long long" element) (sizeof Element)) kVector))))
-  (record @282 Place
+  (record @287 Place
     (comment "A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the")
     (comment "first column of its first position.")
     (field int channel)
     (field int channel_end)
     (field int row)
     (field int column))
-  (function @287 device (pointer Element) run_start
+  (function @292 device (pointer Element) run_start
     (comment "The first element of a run in the image `y`.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -628,7 +631,7 @@
       (then
         (return @3 (+ y (+ (* (+ (+ (* (static_cast Offset (. place row)) out_w) (. place column)) run) P::y_channels) (. place channel))))))
     (return @5 (+ y (+ (* (+ (* (static_cast Offset (+ (. place channel) (* run P::channels_per_thread))) out_h) (. place row)) out_w) (. place column)))))
-  (function @297 device int run_length
+  (function @302 device int run_length
     (comment "The elements of a run that lie inside the output.")
     (attributes "__forceinline__")
     (argument (reference (const Place)) place)
@@ -641,13 +644,13 @@
       (then
         (return @5 (? (< (+ (. place column) run) out_w) (call min (- (. place channel_end) (. place channel)) kRunLength) 0))))
     (return @7 (? (< (+ (. place channel) (* run P::channels_per_thread)) (. place channel_end)) (call min (call max (- out_w (. place column)) 0) kRunLength) 0)))
-  (record @310 Run
+  (record @315 Run
     (comment "What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.")
     (field (pointer Element) start)
     (field int head)
     (field int vectors)
     (field int ends))
-  (function @315 device Run run_of
+  (function @320 device Run run_of
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
     (argument (reference (const Place)) place)
@@ -659,7 +662,7 @@
     (declare @4 (const int) head (? kSkewed (call min (% (- kVector (call skew_of start)) kVector) length) 0))
     (declare @5 (const int) vectors (/ (- length head) kVector))
     (return @6 (init start head vectors (- length (* vectors kVector)))))
-  (function @325 device void store_runs
+  (function @330 device void store_runs
     (comment "Stores the runs of a warp: whole vectors, and the ends of a run element by element.")
     (attributes "__forceinline__")
     (argument (restrict (pointer (const Sum))) exchanged)
@@ -683,8 +686,8 @@
           (for @17 (pragma "unroll 1") (declare @17 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
             (declare @18 (const int) element (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector))))
             (do @19 (= (at (. of_run start) element) (call narrow (at exchanged (+ (+ (* run kRunSums) skew) element))))))))))
-  (constant @351 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
-  (function @354 device void fill_runs
+  (constant @356 bool kFillsRows (&& (! P::channels_last) (< kTapRows P::stride_h)))
+  (function @359 device void fill_runs
     (comment "Stores a row without taps of each channel of a warp: bias alone, which waits for nothing.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) y)
@@ -712,7 +715,7 @@
           (then
             (for @26 (pragma "unroll 1") (declare @26 int i (% lane kRunLanes)) (< i (. of_run ends)) (+= i kRunLanes)
               (do @27 (= (at (. of_run start) (? (< i (. of_run head)) i (+ i (* (. of_run vectors) kVector)))) (call narrow value)))))))))
-  (function @389 device void store_pixels
+  (function @394 device void store_pixels
     (comment "Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -742,7 +745,7 @@
                       (do @22 (call store_16 (+ to channel) (+ values channel))))
                     (else
                       (do @24 (call store_8 (+ to channel) (+ values channel)))))))))))))
-  (function @423 device void store_exchanged
+  (function @428 device void store_exchanged
     (comment "Stores a warp's accumulators as runs through `exchange`, which is the warp's own.")
     (attributes "__forceinline__")
     (argument (reference (array (const Accumulators) P::stride_w)) acc)
@@ -782,8 +785,8 @@
       (then
         (do @38 (call __syncwarp)
           (trail "all lanes have read what is written next")))))
-  (section @465 "Kernel")
-  (function @467 kernel void direct_rows
+  (section @470 "Kernel")
+  (function @472 kernel void direct_rows
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const Element))) weight)

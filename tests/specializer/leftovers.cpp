@@ -227,6 +227,7 @@ class Finder {
           loops(body, i);
           splits(body, i);
           arrays(body, i);
+          variables(body, i);
         }
         parameters(item);
       } else if (item.tokens.front().text == "struct") {
@@ -367,6 +368,43 @@ class Finder {
     }
   }
 
+  /// int i = 0, of which only `i = 1` or `++i` as a statement is left
+  void variables(Tokens body, std::size_t i) {
+    static const std::set<std::string_view> kNoType = {"return", "goto", "else", "case", "namespace", "using"};
+    if (i < 2 || i + 1 >= body.size() || !is_name(body[i].text) || kNoType.contains(body[i - 1].text) ||
+        !(is_name(body[i - 1].text) || body[i - 1].text == "*") ||
+        (body[i + 1].text != "=" && body[i + 1].text != ";")) {
+      return;
+    }
+    // A product has an operand before its sign; what declares a pointer begins the statement with a type.
+    std::size_t first = i;
+    while (first > 0 &&
+           (is_name(body[first - 1].text) || body[first - 1].text == "*" || body[first - 1].text == "::")) {
+      --first;
+    }
+    if (const std::string& before = body[first - 1].text;
+        before != ";" && before != "{" && before != "}" && before != "(") {
+      return;
+    }
+    if (body[first].text == "*" || kNoType.contains(body[first].text)) {
+      return;
+    }
+    for (std::size_t at = i + 1; at < body.size(); ++at) {
+      if (body[at].text != body[i].text || body[at - 1].text == "." || body[at - 1].text == "->") {
+        continue;
+      }
+      const bool is_statement =
+          at + 1 < body.size() && (body[at - 1].text == ";" || body[at - 1].text == "{" || body[at - 1].text == "}");
+      const bool is_stored = is_statement && precedence_of(body[at + 1].text) == 0 && body[at + 1].text.ends_with("=");
+      const bool counts = (body[at - 1].text == "++" || body[at - 1].text == "--") && body[at + 1].text == ";" &&
+                          (body[at - 2].text == ";" || body[at - 2].text == "{" || body[at - 2].text == "}");
+      if (!is_stored && !counts) {
+        return;
+      }
+    }
+    found(Leftover::kVariable, body[i].line, body[i].text);
+  }
+
   void parameters(const Item& item) {
     const Tokens body = item.tokens.subspan(item.body);
     std::size_t open = item.body - 2;  // of the closing bracket
@@ -451,8 +489,8 @@ class Finder {
 }  // namespace
 
 std::string_view name_of(Leftover kind) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "name", "condition", "repeated", "loop", "parameter", "field", "array of one", "split", "forwards"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "name", "condition", "repeated", "loop", "parameter", "variable", "field", "array of one", "split", "forwards"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

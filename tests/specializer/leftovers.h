@@ -15,6 +15,7 @@ enum class Leftover {
   kRepeated,    // a part of a condition twice
   kLoop,        // a loop that runs once at most
   kParameter,   // a parameter that its function does not read
+  kVariable,    // a local variable that its function only stores to
   kField,       // a field of a struct that no function reads
   kArrayOfOne,  // a local array of one element
   kSplit,       // x / c * c + x % c

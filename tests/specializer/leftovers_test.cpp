@@ -111,6 +111,19 @@ TEST(Leftovers, OfParameters) {
       (Found{{Leftover::kParameter, 1, "batch"}}));
 }
 
+TEST(Leftovers, OfVariables) {
+  EXPECT_EQ(found_in_body(
+                "  int row = 0;\n  const int* p = to;\n  int left = a;\n  for (int i = 0; i < a; ++i) {\n    ++row;\n"
+                "    left -= i;\n    if (a > 3) {\n      row = 2;\n    }\n  }\n  const int b = 2;"),
+            (Found{{Leftover::kVariable, 1, "row"},
+                   {Leftover::kVariable, 2, "p"},
+                   {Leftover::kVariable, 3, "left"},
+                   {Leftover::kVariable, 11, "b"}}));
+  EXPECT_EQ(found_in_body("  int row = a;\n  int left;\n  left = a;\n  if (++row == 2) {\n    to[left] = 2 * a;\n  }\n"
+                          "  int& other = to[2];\n  other = 3;\n  to[1] = a * row;\n  return;"),
+            Found());
+}
+
 TEST(Leftovers, OfTheRest) {
   EXPECT_EQ(found_in("struct Place {\n  int row;\n  int column;\n};\n__device__ int f(int a) {\n  Place place;\n"
                      "  place.row = a;\n  place.column = a;\n  return place.row;\n}\n"),

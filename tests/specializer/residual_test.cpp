@@ -413,6 +413,55 @@ using kernel_source::kernel;
   EXPECT_EQ(source->main().parameters, (std::vector<KernelParameter>{{"y", "float*"}}));
 }
 
+TEST(Residual, WhatNothingReadsIsNotStored) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 int row 0)
+    (declare @2 int left size)
+    (declare @3 (pointer (const float)) from x)
+    (for @4 plain (declare @4 int i 0) (< i size) (++ i)
+      (do @5 (+= left i))
+      (do @6 (+= from left))
+      (if @7 (|| (== P::n 3) (== (++ row) size))
+        (then
+          (do @8 (= row 0))))
+      (do @9 (= (at y i) 2)))
+    (declare @14 int counted 0)
+    (declare @10 (reference int) alias counted)
+    (do @11 (= alias 2))
+    (do @12 (= size 4))
+    (do @13 (= (at y 0) 1)))sexp"),
+            R"(  for (int i = 0; i < size; ++i) {
+    y[i] = 2;
+  }
+  int counted = 0;
+  int& alias = counted;
+  alias = 2;
+  size = 4;
+  y[0] = 1;
+)");
+  constexpr std::string_view kItems = R"sexp(
+  (file "f.h")
+  (function @50 device Pair pair_of
+    (argument int a)
+    (declare @1 Pair pair)
+    (if @2 (> a 2)
+      (then
+        (do @3 (= (. pair count) a))))
+    (return @4 pair))
+  (function @60 device int set
+    (argument (pointer float) to)
+    (declare @1 int sum 0)
+    (do @2 (= (at to 0) 1))
+    (do @3 (= (at to 1) 1))
+    (return @4 sum))
+)sexp";
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (const Pair) pair (call pair_of size))
+    (declare @2 (const int) sum (call set y) (trail "of y")))sexp",
+                    kItems),
+            "  set(y);\n");
+}
+
 TEST(Residual, StaticArraysAndStaticFunctions) {
   constexpr std::string_view kItems = R"sexp(
   (function @20 constexpr int gcd (argument int a) (argument int b)

@@ -557,7 +557,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                   resident);
       }
     }
-    const int issued = produce_planes(x, stages, full, empty, thread, first_tile, next_tile, tiles);  // stages
+    produce_planes(x, stages, full, empty, thread, first_tile, next_tile, tiles);
   } else {
     setmaxnreg_increase_192();
     // The warpgroup's tiles and its parts of them; the thread's first row of a part, and its first channel.

@@ -75,12 +75,12 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value);
 
 #endif
 
-__device__ int floor_div(int a, int b) {
-  return a >= 0 ? a / b : -((b - 1 - a) / b);
+__device__ int floor_div(int a) {
+  return a >= 0 ? a / 2 : -((1 - a) / 2);
 }
 
-__device__ int floor_mod(int a, int b) {
-  return a - b * (a >= 0 ? a / b : -((b - 1 - a) / b));
+__device__ int floor_mod(int a) {
+  return a - 2 * (a >= 0 ? a / 2 : -((1 - a) / 2));
 }
 
 // ---- Elements ----
@@ -189,22 +189,12 @@ struct PhaseAxis {
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase() {
-  PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first, 1);
-  axis.taps = 1 - axis.first;
-  axis.offset = -floor_div(axis.first, 1);
-  return axis;
-}
-
-// The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase_2(int number) {
   PhaseAxis axis;
   axis.first = number % 2;
-  axis.phase = floor_mod(axis.first - 1 + number / 2, 2);
+  axis.phase = floor_mod(axis.first - 1 + number / 2);
   axis.taps = number < 2 && number < 4 ? (5 - axis.first) / 2 : 0;
-  axis.offset = -floor_div(axis.first - 1, 2);
+  axis.offset = -floor_div(axis.first - 1);
   return axis;
 }
 
@@ -530,7 +520,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int part = index >= whole ? (index - whole) % 5 : -1;  // -1: it is a whole tile
     const int of_phases = index < whole ? index : whole + (index - whole) / 5;
     const int phase = of_phases % 4;
-    const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase_2(phase / 2);
     const PhaseAxis columns = axis_of_phase_2(phase % 2);
     __syncthreads();  // all have read what the tile before has in shared memory
@@ -617,7 +606,6 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const int tile = max(4 * tiles - 10, 0) + blockIdx.x / 2;
   if (tile < 4 * tiles) {
     const int phase = tile % 4;
-    const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase_2(phase / 2);
     const PhaseAxis columns = axis_of_phase_2(phase % 2);
     unsigned char* shared = static_cast<unsigned char*>(shared_memory());

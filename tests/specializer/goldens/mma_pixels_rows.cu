@@ -203,16 +203,6 @@ struct PhaseAxis {
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase() {
-  PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first);
-  axis.taps = 1 - axis.first;
-  axis.offset = -floor_div(axis.first);
-  return axis;
-}
-
-// The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase_2() {
   PhaseAxis axis;
   axis.first = 0;
@@ -472,7 +462,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   #pragma unroll 1
   for (int index = blockIdx.x / 2; index < tiles; index += next_tile) {
-    const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase_2();
     const PhaseAxis columns = axis_of_phase_2();
     __syncthreads();  // all have read what the tile before has in shared memory

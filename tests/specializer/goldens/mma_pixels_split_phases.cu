@@ -754,7 +754,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   #pragma unroll 1
   for (int index = blockIdx.x / kNTiles; index < tiles; index += next_tile) {
-    const PhaseAxis planes = axis_of_phase();
     const PhaseAxis rows = axis_of_phase();
     const PhaseAxis columns = axis_of_phase_2();
     __syncthreads();  // all have read what the tile before has in shared memory

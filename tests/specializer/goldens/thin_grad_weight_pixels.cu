@@ -316,7 +316,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const long long end = tiles * (made.slice + 1) / 66;
   int tile_x = 0;
   int tile_y = static_cast<int>(begin % 4);
-  int iz = 0;
   long long image = begin / 4;
 
   float acc[96] = {};
@@ -339,7 +338,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       tile_x = 0;
       if (++tile_y == 4) {
         tile_y = 0;
-        iz = 0;
         ++image;
       }
     }

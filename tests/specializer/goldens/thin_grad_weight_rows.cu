@@ -192,7 +192,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   const long long end = tiles * (made.slice + 1) / 2;
   int tile_x = static_cast<int>(begin % 2);
   int tile_y = static_cast<int>(begin / 2 % 8);
-  int iz = 0;
   long long image = begin / 16;
 
   float acc[16] = {};
@@ -215,7 +214,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
       tile_x = 0;
       if (++tile_y == 8) {
         tile_y = 0;
-        iz = 0;
         ++image;
       }
     }
