@@ -91,11 +91,21 @@ constexpr int kPhaseTapsD = ceil_div(P::kernel_d, kTapStepD);  // at the most
 constexpr int kPhaseTapsH = ceil_div(P::kernel_h, kTapStepH);
 constexpr int kPhaseTapsW = ceil_div(kKernelW, kTapStepW);
 
-// For each position a word has a bit for each of these taps: whether it reads within the image along its axis.
-constexpr int kFirstBitH = kPhaseTapsW;
-constexpr int kFirstBitD = kPhaseTapsW + kPhaseTapsH;
+// Which of these taps read within the image. For each position a word has a bit for each row and column of taps; or,
+// where a word has too few, two words have a field for each axis: the first tap that does, and the one after the last.
+// A field has room for 0 to the number of taps, and a guard above that no subtraction clears in another field.
+__host__ __device__ constexpr int field_bits(int taps) {
+  return highest_bit(taps) + 2;
+}
 constexpr int kTapBits = kPhaseTapsW + kPhaseTapsH + (kHasDepth ? kPhaseTapsD : 0);
-constexpr unsigned int kNoTap = 1u << 31;  // of no position
+constexpr int kFieldBits =
+    field_bits(kPhaseTapsW) + field_bits(kPhaseTapsH) + (kHasDepth ? field_bits(kPhaseTapsD) : 0);
+constexpr bool kTapFields = kTapBits >= 32;  // one bit is for the tap after the last
+constexpr int kFirstBitH = kTapFields ? field_bits(kPhaseTapsW) : kPhaseTapsW;
+constexpr int kFirstBitD = kFirstBitH + (kTapFields ? field_bits(kPhaseTapsH) : kPhaseTapsH);
+constexpr unsigned int kGuards =
+    !kTapFields ? 0 : 1u << (kFirstBitH - 1) | 1u << (kFirstBitD - 1) | (kHasDepth ? 1u << (kFieldBits - 1) : 0u);
+constexpr unsigned int kNoTap = kTapFields ? kGuards + kPhaseTapsW : 1u << 31;  // that no position reads
 constexpr int kPhaseTaps = kPhaseTapsD * kPhaseTapsH * kPhaseTapsW;
 
 // Input of a stage: for each position its channels, whose 16-byte vectors are swapped so that those of adjacent
@@ -138,15 +148,16 @@ constexpr long long kPartBytes = static_cast<long long>(P::block_m) * P::block_n
 constexpr long long kPartedBytes = kParted ? P::parted_tiles * kNTiles * P::parts * kPartBytes : 0;
 constexpr int kPartedBlocks = kParted ? P::parted_tiles * kNTiles : 1;  // of the kernel that adds parts
 
-// Shared memory: stages; the phase's taps; for each position where it reads and is stored, and its taps' bits.
+// Shared memory: stages; the phase's taps; for each position where it reads and is stored, and which taps read there.
 constexpr int kStageBytes = kInputBytes + kKBlockWeightBytes;
 constexpr int kTapsOffset = P::stages * kStageBytes;
 constexpr int kReadOffset = kTapsOffset + (kPhaseTaps + 1) * 16;
 constexpr int kStoredOffset = kReadOffset + P::block_m * 8;
 constexpr int kPositionBitsOffset = kStoredOffset + P::block_m * 8;
+constexpr int kPositionEndsOffset = kPositionBitsOffset + P::block_m * 4;  // of fields
 // Of fused phases what is stored begins a row, and each position has the column of its first phase's output there,
 // which may lie before the row.
-constexpr int kColumnOffset = kPositionBitsOffset + P::block_m * 4;
+constexpr int kColumnOffset = kPositionEndsOffset + (kTapFields ? P::block_m * 4 : 0);
 constexpr int kBiasOffset = kColumnOffset + (kFusedPhases ? P::block_m * 4 : 0);
 // Where values are split: two factors of each column's scale; for each position where its image's exponents begin.
 constexpr int kColumnScalesOffset = kBiasOffset + (P::has_bias ? P::block_n * 4 : 0);
@@ -181,7 +192,7 @@ static_assert(!kPlanes || (!P::channels_last && !kSplit && kCopies > 0 && kRowUn
 static_assert(!kPlanes || kFusedPhases || P::store <= 2, "a thread's positions are adjacent in a product");
 static_assert(kRowTaps == 1 || (kKernelW % kRowTaps == 0 && kStrideW == 1 && P::dilation_w == 1 && !kFusedPhases),
               "the taps of a stage are adjacent");
-static_assert(kTapBits < 32, "a word has a bit for each tap, and for the one after the last");
+static_assert(!kTapFields || kFieldBits <= 32, "a word has a field for each axis");
 static_assert(P::fuse_input_count == 0 || kSplit || (!P::channels_last && !kPlanes),
               "x is activated where it is arranged");
 static_assert(P::input_stride_d * P::input_stride_h * P::input_stride_w == 1 || kPhases == 1,

@@ -44,6 +44,8 @@ using WeightIndex = long long;
 
 // ---- Positions ----
 
+#include "reach.h"
+
 // An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
 struct PhaseAxis {
   int phase;
@@ -64,17 +66,6 @@ __device__ __forceinline__ PhaseAxis axis_of_phase(int number, const int kernel,
   return axis;
 }
 
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
-__device__ __forceinline__ unsigned int taps_within(int at, const int size, const int taps, const int step) {
-  unsigned int bits = 0;
-#pragma unroll
-  for (int tap = 0; tap < taps; ++tap) {
-    const int i = at - tap * step;
-    bits |= i >= 0 && i < size ? 1u << tap : 0u;
-  }
-  return bits;
-}
-
 // Positions of a phase along an axis; the last one may lie outside of the output.
 __device__ inline int positions_of(int out, const int stride) {
   return (out + (stride - 1)) / stride;
@@ -85,8 +76,8 @@ __device__ inline int row_positions_of(int out) {
 }
 
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
-// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
-// read the image.
+// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
+// image.
 __device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
                                                const PhaseAxis& planes, const PhaseAxis& rows, const PhaseAxis& columns,
                                                int group, const int batch, const int in_d, const int in_h,
@@ -111,11 +102,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ox = m_w * P::stride_w +
                    (kFusedPhases ? (kStrideW > 1 ? columns.phase * P::column_phases : 0) - P::padding_w % P::stride_w
                                  : columns.phase);
-    unsigned int bits = taps_within(ix, in_w, kPhaseTapsW, kOffsetStepW) |
-                        taps_within(iy, in_h, kPhaseTapsH, kOffsetStepH) << kFirstBitH;
-    if (kHasDepth) {
-      bits |= taps_within(iz, in_d, kPhaseTapsD, kOffsetStepD) << kFirstBitD;
-    }
+    const unsigned int bits = taps_of(iz, iy, ix, in_d, in_h, in_w);
     const long long out_image = image * P::y_channels * out_d;
     const bool is_stored = image < batch && (!kHasDepth || oz < out_d) && oy < out_h && ox < out_w;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] =
@@ -129,6 +116,9 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
       reinterpret_cast<int*>(shared + kColumnOffset)[i] = ox;
     }
     reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
+    if (kTapFields) {
+      reinterpret_cast<unsigned int*>(shared + kPositionEndsOffset)[i] = image < batch ? ends_of(iz, iy, ix) : 0;
+    }
     if constexpr (kSplit) {
       reinterpret_cast<long long*>(shared + kImageScalesOffset)[i] =
           image < batch ? image * kExponents + group * kGroupExponents : 0;
@@ -167,7 +157,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       } else {
         tap.from = -before * kInputPixelBytes;
       }
-      tap.bits = 1u << tap_w | 1u << (tap_h + kFirstBitH) | (kHasDepth ? 1u << (tap_d + kFirstBitD) : 0u);
+      tap.bits = tap_word(tap_d, tap_h, tap_w);
       tap.number =
           ((kd * P::kernel_h + rows.first + tap_h * kTapStepH) * kKernelW + columns.first + tap_w * kTapStepW) /
           kRowTaps;
@@ -178,10 +168,11 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 
 // ---- Staging ----
 
-// What a thread copies of the input in each stage: where its positions read, and their bits.
+// What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[kPlaces];
   unsigned int bits[kPlaces];
+  unsigned int end[kPlaces];
 };
 
 // What is staged next: a tap and k-block.
@@ -250,7 +241,7 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
       if (i < kCopies) {
         const int place = i % kPlaces;
         const int later = i / kPlaces * kChannelsAtOnce;
-        const bool any = (places.bits[place] & next.bits) == next.bits &&
+        const bool any = reads(places.bits[place], places.end[place], next.bits) &&
                          (kGroupIn % kStageChannels == 0 || next.k_block * kStageChannels + channel + later < kGroupIn);
         // An integer: sums of pointers that a tile does not change take two registers for each copy.
         const long long from = reinterpret_cast<long long>(next.pixels) + places.from[place] + later * plane_bytes;
@@ -268,7 +259,7 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
     for (int copy = 0; copy < kInputCopies; ++copy) {
       const int i = part * kInputCopies + copy;
       if (i < kCopies) {
-        const bool any = (places.bits[i] & next.bits) == next.bits && is_channel;
+        const bool any = reads(places.bits[i], places.end[i], next.bits) && is_channel;
         async_copy_16(own + i * (kPositionStep * kPixelBytes), next.pixels + places.from[i], any ? 16 : 0);
       }
     }
@@ -525,10 +516,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       const int copied = kPlanes ? unit_word(thread, i) / P::plane_words : thread / kPixelVectors + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
       places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      if (kTapFields) {
+        places.end[i] = reinterpret_cast<const unsigned int*>(shared + kPositionEndsOffset)[copied];
+      }
       if constexpr (kPlanes) {
         const int before = kRowTaps - 1 - unit_word(thread, i) % P::plane_words * (4 / kBytes);
         places.from[i] += thread / kRowUnits * plane_bytes - before * kBytes;
-        places.bits[i] = (places.bits[i] & kRowBits) >> before | (places.bits[i] & ~kRowBits);
+        places.bits[i] = of_later_column(places.bits[i], before);
+        if (kTapFields) {
+          places.end[i] = of_later_column(places.end[i], before);
+        }
       }
     }
     const int tap_count = (kHasDepth ? planes.taps : 1) * rows.taps * (columns.taps / kRowTaps);

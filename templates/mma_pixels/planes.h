@@ -8,7 +8,6 @@
 #include "layout.h"
 
 constexpr int kWordElements = 4 / kBytes;
-constexpr unsigned int kRowBits = (1u << kFirstBitH) - 1;  // of a position, for its taps of a row
 
 // Adjacent positions that a lane has, in its two rows of a product.
 constexpr int kSpan = kPlanes && !kFusedPhases ? P::store : 1;

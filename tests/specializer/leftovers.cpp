@@ -368,7 +368,7 @@ class Finder {
     }
   }
 
-  /// int i = 0, of which only `i = 1` or `++i` as a statement is left
+  /// int i = 0, where only `i = 1` or `++i` as a statement is left
   void variables(Tokens body, std::size_t i) {
     static const std::set<std::string_view> kNoType = {"return", "goto", "else", "case", "namespace", "using"};
     if (i < 2 || i + 1 >= body.size() || !is_name(body[i].text) || kNoType.contains(body[i - 1].text) ||
@@ -458,6 +458,12 @@ class Finder {
   }
 
   void fields(const Item& item) {
+    // What memory is taken for keeps its layout, read or not.
+    const std::string memory = "static_cast<" + item.tokens[1].text + "*>";
+    const auto is_layout = [&](const Item& each) { return each.is_function() && each.has(memory); };
+    if (std::ranges::any_of(items_, is_layout)) {
+      return;
+    }
     for (std::size_t i = item.body + 1; i + 1 < item.tokens.size(); ++i) {
       const std::string& next = item.tokens[i + 1].text;
       const std::string& name = item.tokens[i].text;

@@ -128,6 +128,9 @@ TEST(Leftovers, OfTheRest) {
   EXPECT_EQ(found_in("struct Place {\n  int row;\n  int column;\n};\n__device__ int f(int a) {\n  Place place;\n"
                      "  place.row = a;\n  place.column = a;\n  return place.row;\n}\n"),
             (Found{{Leftover::kField, 3, "column"}}));
+  EXPECT_EQ(found_in("struct Place {\n  int row;\n  int column;\n};\n__device__ int f(void* a) {\n  return "
+                     "static_cast<Place*>(a)->row;\n}\n"),
+            Found());
   EXPECT_EQ(found_in_body("  float acc[1][2] = {};\n  float other[2][1];\n  to[1] = acc[0][1] + other[1][0];"),
             (Found{{Leftover::kArrayOfOne, 1, "acc"}}));
   EXPECT_EQ(found_in_body("  to[1] = a / 8 * 8 + a % 8;\n  to[2] = a / 8 * 4 + a % 8;\n  to[3] = a / b * b + a % b;"),

@@ -47,6 +47,9 @@ TemplateFacts facts_of_mma_gemm() {
                .architecture = "sm_75"},
               {.layer = "16 -> 64; kernel 3; groups 4; compute tf32",
                .reason = "groups of 4 input channels; tensor cores need 16"},
+              {.layer = "conv_transpose1d 80 -> 80; kernel 128; stride 64; padding 32; input 8x200; dtype f16; layout "
+                        "nhwc; directions grad_input",
+               .reason = "kernel 128: a thread loads a stage's input with its halo from 17 places; at most 8"},
               {.layer = "16 -> 16; kernel 17; stride 16; compute tf32",
                .reason = "stride 16x16: a thread has accumulators of all phases, 1024; at most 128"},
               {.layer = "16 -> 16; kernel 3x300; dilation 1x9; compute tf32",

@@ -1,11 +1,23 @@
 // `mma_pixels`: products of warps, an implicit GEMM whose rows are the positions of all images.
 #include "tests/template_facts/facts.h"
 
+#include <numeric>
+
 #include "generator/planner/search/integers.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen::testing {
 namespace mma_pixels {
+
+/// Whether a word has fewer bits than a phase has rows and columns of taps.
+bool has_tap_fields(const Layer& layer) {
+  std::int64_t taps = 0;
+  for (const std::size_t axis : axes_of(layer)) {
+    const Axis& of = layer.axes[axis];
+    taps += ceil_div(of.kernel, of.stride / std::gcd(of.stride, of.dilation));
+  }
+  return taps > 31;
+}
 
 void add_kinds(Kinds& kinds) {
   kinds.k_blocks();
@@ -22,6 +34,7 @@ void add_kinds(Kinds& kinds) {
   kinds.add_value("words of planes", "plane_words");
   kinds.add_value("fused phases", "column_phases");
   kinds.is(kinds.integer("plane_words") > 0 && kinds.integer("copy_bytes") == 4, "planes word by word");
+  kinds.is(has_tap_fields(kinds.layer), "more taps than a word has bits");
 }
 
 /// Of rows of 8 positions.
@@ -64,8 +77,6 @@ TemplateFacts facts_of_mma_pixels() {
                .architecture = "sm_75"},
               {.layer = "18 -> 16; kernel 3; compute tf32; layout nhwc",
                .reason = "groups of 18 input channels; copies of 16 bytes take multiples of 4"},
-              {.layer = "16 -> 16; kernel 40x3; dtype f16; layout nhwc",
-               .reason = "kernel 40x3: a phase has 43 rows and columns of taps, each with a bit in a word; at most 31"},
           },
       .changed = ChangedProgram{.layer = "conv_transpose2d 256 -> 256; kernel 4x4; stride 2x2; padding 1x1; input "
                                          "32x32x24; dtype f16; layout nhwc",
@@ -88,6 +99,9 @@ TemplateFacts facts_of_mma_pixels() {
               {.name = "mma_pixels_phases",
                .layer = "conv_transpose1d 512 -> 256; kernel 16; stride 8; padding 4; input 16x512; compute tf32; bias",
                .architecture = "sm_80"},
+              {.name = "mma_pixels_many_taps",
+               .layer = "conv_transpose1d 64 -> 64; kernel 128; stride 64; padding 32; input 8x200; dtype f16; layout "
+                        "nhwc; directions grad_input"},
               {.name = "mma_pixels_depth",
                .layer = "conv_transpose3d 64 -> 32; kernel 3; stride 2; padding 1; input ?x?x?x?; compute tf32; layout "
                         "nhwc",
@@ -102,6 +116,7 @@ TemplateFacts facts_of_mma_pixels() {
                    "directions grad_input",
                .architecture = "sm_80"},
           },
+      .is_of_many_taps = has_tap_fields,
       .compiled =
           {
               {.group = "pixels_of_warps",
@@ -138,6 +153,25 @@ TemplateFacts facts_of_mma_pixels() {
                          {.layer = "40 -> 24; kernel 4; stride 2; padding 1; input 3x5x6; compute f32x3",
                           .sizes = {3, {5, 6}},
                           .chips = {"sm_80", "sm_100"}},
+                         // More taps than a word has bits, and parts of them.
+                         {.layer = "conv_transpose1d 24 -> 40; kernel 96; stride 32; padding 16; input 1x18; dtype "
+                                   "f16; layout nhwc; directions grad_input",
+                          .sizes = {1, {1, 18}},
+                          .chips = {"sm_90a", "sm_80"},
+                          .all_plans = true},
+                         {.layer = "conv_transpose1d 36 -> 40; kernel 96; stride 32; padding 15:9; input 1x18; compute "
+                                   "tf32; directions grad_input",
+                          .sizes = {1, {1, 18}},
+                          .chips = {"sm_90a", "sm_80"},
+                          .all_plans = true},
+                         {.layer = "16 -> 24; kernel 3x40; stride 2x1; padding 0x20; dilation 1x2; input 2x3x24; dtype "
+                                   "bf16; bias",
+                          .sizes = {2, {3, 24}},
+                          .chips = {"sm_90a", "sm_80"}},
+                         {.layer = "conv_transpose3d 16 -> 12; kernel 2x13x18; padding 0x6x9; input 1x2x4x5; compute "
+                                   "f32x3",
+                          .sizes = {1, {2, 4, 5}},
+                          .chips = {"sm_90a", "sm_80"}},
                          // Parts of tiles, of each way to have input.
                          {.layer = "33 -> 70; kernel 4; stride 2; padding 1; input 3x6x10; compute tf32; directions "
                                    "grad_input",
@@ -265,6 +299,14 @@ TemplateFacts facts_of_mma_pixels() {
                .few_blocks = true,
                .block = "block_m 64, block_n 32, adjacent_channels 4, store 4, warps_m 2, warps_n 1, block_k 32, "
                         "stages 3"},
+              {.name = "mma_pixels_many_taps",
+               .layer = "conv_transpose2d 40 -> 20; kernel 2x33; stride 1x1; padding 1x9; input 2x3x20; dtype f16; "
+                        "layout nhwc; bias",
+               .least_mutants = 8,
+               .unseen = 3,
+               .few_blocks = true,
+               .block = "block_m 64, block_n 32, adjacent_channels 4, store 4, warps_m 2, warps_n 1, block_k 32, "
+                        "stages 3, parts 1, parted_tiles 0"},
               {.name = "mma_pixels_planes",
                .layer = "conv_transpose2d 50 -> 20; kernel 3x3; stride 2x2; padding 1x1; input 3x5x5; compute tf32",
                .least_mutants = 8,

@@ -43,8 +43,12 @@ window::Reach reach_of_window(Constants& c) {
 bool fits_thread(const Facts& f, const Block& b, mma_window::Least& least) {
   Constants& c = f.of(b);
   least.products = std::min(least.products, c[kStepProducts]);
-  return (b.block_k == c[kInstructionK] || b.block_k < 2 * f.group_in) && c[kPlaces] <= kMostPlaces &&
-         (b.warp_tiles == 1 || c[kLoads] <= kMostLoads) && c[kStepProducts] <= mma_window::kMostStepProducts;
+  if ((b.block_k > c[kInstructionK] && b.block_k >= 2 * f.group_in) || (b.warp_tiles > 1 && c[kLoads] > kMostLoads) ||
+      c[kStepProducts] > mma_window::kMostStepProducts) {
+    return false;
+  }
+  least.places = std::min(least.places, c[kPlaces]);
+  return c[kPlaces] <= kMostPlaces;
 }
 
 /// Whether a block fits an SM; chooses how many do.
@@ -82,7 +86,7 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
         .keep([&](const Block& b) { return fits_thread(f, b, least); })
         .each(&Block::resident, {false, true})
         .keep([&](Block& b) { return choose_blocks(f, b, least); })
-        .or_fail([&] { return mma_window::why_none(f, least, f.of({})[kMostAccumulators]); });
+        .or_fail([&] { return mma_window::why_none(f, least, f.of({})[kMostAccumulators], kMostPlaces); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const mma_window::WarpsWork work = mma_window::warps_work<kConstants>(b, c, 2);

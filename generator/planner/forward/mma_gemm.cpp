@@ -74,8 +74,15 @@ void add_pipelines(const Facts& f, Block b, std::vector<Block>& out, Least& leas
   for (const std::int64_t k_steps : {4, 2, 1}) {
     b.block_k = k_steps * f.of(b)[kInstructionK];
     least.products = std::min(least.products, f.of(b)[kStepProducts]);
-    if ((k_steps > 1 && b.block_k >= 2 * f.group_in) || f.of(b)[kStepProducts] > kMostStepProducts ||
-        f.of(b)[kPlaces] > kMostPlaces || (b.copy_bytes == 0 && f.of(b)[kBatches] > 1)) {
+    if ((k_steps > 1 && b.block_k >= 2 * f.group_in) || f.of(b)[kStepProducts] > kMostStepProducts) {
+      continue;
+    }
+    least.places = std::min(least.places, f.of(b)[kPlaces]);
+    if (f.of(b)[kPlaces] > kMostPlaces) {
+      continue;
+    }
+    if (b.copy_bytes == 0 && f.of(b)[kBatches] > 1) {
+      least.batches = std::min(least.batches, f.of(b)[kBatches]);
       continue;
     }
     for (const bool resident : {false, true}) {
@@ -143,7 +150,7 @@ struct MmaGemm : mma_window::WindowPlanner<Facts, kConstants> {
         .keep([&](Block& b) { return mma_window::choose_channels<kConstants>(f, b, least); })
         .into([&](const Block& b, std::vector<Block>& out) { add_tiles(f, b, can_be_flat, out); })
         .into([&](const Block& b, std::vector<Block>& out) { add_pipelines(f, b, out, least); })
-        .or_fail([&] { return mma_window::why_none(f, least, f.of({})[kMostAccumulators]); });
+        .or_fail([&] { return mma_window::why_none(f, least, f.of({})[kMostAccumulators], kMostPlaces); });
   }
   static double seconds(const Facts& f, const Block& b, Constants& c) {
     const mma_window::WarpsWork work = mma_window::warps_work<kConstants>(b, c, 1);

@@ -19,7 +19,6 @@
 namespace convtgen {
 namespace planners::mma_pixels {
 
-constexpr std::int64_t kMostTapBits = 31;      // of the word that has a bit for each tap
 constexpr std::int64_t kMostCopies = 8;        // of a thread, whose places registers hold
 constexpr std::int64_t kMostPlaneCopies = 16;  // of a thread, of planes: many have one place
 constexpr double kPlaneCopy = 4;               // instructions for one
@@ -48,7 +47,7 @@ CONVTGEN_BLOCK_AND_FACTS(FactsOf, (block_m, 64), (block_n, 32), (adjacent_channe
                          (copy_bytes, 16), (column_phases, 1), (parts, 1), (parted_tiles, 0));
 
 /// The template's constants that are wanted, by their names there.
-CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapBits, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
+CONVTGEN_CONSTANTS(kMostAccumulators, kInstructionK, kTapFields, kTaps, kPhases, kKSteps, kKBlocks, kNTiles, kWarpTiles,
                    kWarpChannels, kAccumulators, kCopies, kPlaces, kRowUnits, kWeightCopies, kStageChannels, kStageTaps,
                    kInputBytes, kStageBytes, kThreads, kSharedBytes, kPartedBytes, kPartedBlocks, kPackedBytes,
                    kPackedRows, kAlignment, kInputPixelBytes, kArrangedPixels, kArrangeParts, kScanBlocks,
@@ -208,17 +207,19 @@ Waves waves(const Facts& f, const Block& b) {
   return {of_sm((tiles(f, b) - parted) * n_tiles), b.parts > 1 ? of_sm(parted * n_tiles * b.parts) : 0};
 }
 
-/// Chooses parts of the tiles that do not fill all SMs; false where these would not be made much earlier. Other chips
-/// have templates that need none.
+/// Chooses parts of the tiles that do not fill all SMs; false where these would not be made much earlier. Chips with
+/// wgmma have templates that need none, except for kernels of many taps.
 bool choose_parts(const Facts& f, Block& b) {
-  if (f.target.features.has(Feature::kWgmma) || has_open_size(f.layer) || !f.layer.batch) {
+  const bool has_many_taps = f.of(b)[kTapFields] != 0;
+  if ((f.target.features.has(Feature::kWgmma) && !has_many_taps) || has_open_size(f.layer) || !f.layer.batch) {
     return false;
   }
+  const bool divides_taps = has_many_taps && b.plane_words == 0 && !splits(f);
   const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm, n_tiles = f.of(b)[kNTiles];
   const std::int64_t parted = ceil_div(tiles(f, b) * n_tiles % at_once, n_tiles);
   double least = kLeastOfParts;
   std::int64_t best = 1;
-  for (std::int64_t parts = 2; parts <= std::min(kMostParts, f.of(b)[kKBlocks]); ++parts) {
+  for (std::int64_t parts = 2; parts <= std::min(kMostParts, divides_taps ? kMostParts : f.of(b)[kKBlocks]); ++parts) {
     const double time = static_cast<double>(ceil_div(parted * n_tiles * parts, at_once)) / static_cast<double>(parts);
     if (parted > 0 && time < least - kLeastGain) {
       least = time;
@@ -248,12 +249,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                     "groups of {} input channels; copies of 16 bytes take multiples of {}",
                     layer.in_channels / layer.groups, 16 / bytes_of(layer.dtype))};
   }
-  static Checks size_checks(const Facts& f) {
-    return {require(f.of({})[kTapBits] <= kMostTapBits,
-                    "kernel {}: a phase has {} rows and columns of taps, each with a bit in a word; at most {}",
-                    axes_text(f.layer, &Axis::kernel), f.of({})[kTapBits], kMostTapBits),
-            check_warp_products(f.target, f.layer.compute, kNeeds)};
-  }
+  static Checks size_checks(const Facts& f) { return {check_warp_products(f.target, f.layer.compute, kNeeds)}; }
   static Parameters parameters(const Problem& problem) {
     Parameters p = VolumePlanner::parameters(problem);
     return problem.layer.compute == Compute::kF32x3

@@ -133,12 +133,14 @@ template <typename Block>
 struct Least {
   std::int64_t accumulators = std::numeric_limits<std::int64_t>::max();
   std::int64_t products = std::numeric_limits<std::int64_t>::max();
-  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t places = std::numeric_limits<std::int64_t>::max();   // of a thread's input
+  std::int64_t batches = std::numeric_limits<std::int64_t>::max();  // of its loads, where they go through registers
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();    // where these are few enough
 };
 
 /// Why there are no blocks: which limit even the smallest block breaks.
 [[nodiscard]] inline std::unexpected<Error> why_none(const LayerFacts& f, const Least& least,
-                                                     std::int64_t most_accumulators) {
+                                                     std::int64_t most_accumulators, std::int64_t most_places) {
   if (least.accumulators > most_accumulators) {
     return fail(fmt::format("stride {}: a thread has accumulators of all phases, {}; at most {}",
                             axes_text(f.layer, &Axis::stride), least.accumulators, most_accumulators));
@@ -146,6 +148,16 @@ struct Least {
   if (least.products > kMostStepProducts) {
     return fail(fmt::format("kernel {} takes {} products, each written out; at most {}",
                             axes_text(f.layer, &Axis::kernel), least.products, kMostStepProducts));
+  }
+  if (least.places > most_places) {
+    return fail(fmt::format("kernel {}: a thread loads a stage's input with its halo from {} places; at most {}",
+                            axes_text(f.layer, &Axis::kernel), least.places, most_places));
+  }
+  if (least.bytes == std::numeric_limits<std::int64_t>::max()) {
+    return fail(
+        fmt::format("kernel {}: a thread loads a stage's input with its halo in {} batches; at most 1, which "
+                    "registers hold",
+                    axes_text(f.layer, &Axis::kernel), least.batches));
   }
   return fail_shared_memory(
       f.target, fmt::format("kernel {}: stages of input with its halo and weights", axes_text(f.layer, &Axis::kernel)),

@@ -42,7 +42,7 @@ constexpr int kGroupIn = 256;
 constexpr int kGroupOut = 256;
 constexpr int kWarpRows = 64;
 constexpr int kWarpChannels = 64;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr unsigned int kNoTap = 0x80000000u;  // that no position reads
 constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
 
 // ---- Shared memory and packed weights, in bytes ----
@@ -151,24 +151,6 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Positions ----
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
-struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
-};
-
-// The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase_2(int number) {
-  PhaseAxis axis;
-  axis.first = number % 2;
-  axis.phase = floor_mod(axis.first - 1 + number / 2);
-  axis.taps = number < 2 && number < 4 ? (5 - axis.first) / 2 : 0;
-  axis.offset = -floor_div(axis.first - 1);
-  return axis;
-}
-
 // A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
 __device__ __forceinline__ unsigned int taps_within(int at) {
   unsigned int bits = 0;
@@ -191,9 +173,32 @@ __device__ __forceinline__ unsigned int taps_within_2(int at) {
   return bits;
 }
 
+// Which taps read within the image for a position where the first one reads at (iy, ix). A bit for each row and column.
+__device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
+  return taps_within(ix) | (taps_within_2(iy) << 2);
+}
+
+// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
+struct PhaseAxis {
+  int phase;
+  int taps;
+  int first;
+  int offset;
+};
+
+// The number-th phase of an axis: those with taps come first, those with most of them before others.
+__device__ __forceinline__ PhaseAxis axis_of_phase_2(int number) {
+  PhaseAxis axis;
+  axis.first = number % 2;
+  axis.phase = floor_mod(axis.first - 1 + number / 2);
+  axis.taps = number < 2 && number < 4 ? (5 - axis.first) / 2 : 0;
+  axis.offset = -floor_div(axis.first - 1);
+  return axis;
+}
+
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
-// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
-// read the image.
+// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
+// image.
 __device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
                                                const PhaseAxis& rows, const PhaseAxis& columns, int batch) {
   #pragma unroll 1
@@ -207,7 +212,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w + columns.offset;
     const int oy = m_h * 2 + rows.phase;
     const int ox = m_w * 2 + columns.phase;
-    unsigned int bits = taps_within(ix) | (taps_within_2(iy) << 2);
+    const unsigned int bits = taps_of(iy, ix);
     const bool is_stored = plane < batch && oy < 64 && ox < 48;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 32 + iy) * 24 + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : ((plane * 64 + oy) * 48 + ox) * 256;
@@ -247,7 +252,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 
 // ---- Staging ----
 
-// What a thread copies of the input in each stage: where its positions read, and their bits.
+// What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[4];
   unsigned int bits[4];

@@ -35,7 +35,7 @@ constexpr int kGroupOut = 32;
 constexpr int kStageTaps = 27;  // of a kernel, as stages have them
 constexpr int kWarpRows = 64;
 constexpr int kWarpChannels = 32;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr unsigned int kNoTap = 0x80000000u;  // that no position reads
 constexpr int kPositionStep = 32;             // from a position that a thread copies to its next one
 constexpr int kKernelTaps = 27;
 
@@ -145,6 +145,23 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Positions ----
 
+// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
+__device__ __forceinline__ unsigned int taps_within(int at, int size) {
+  unsigned int bits = 0;
+  #pragma unroll
+  for (int tap = 0; tap < 2; ++tap) {
+    const int i = at - tap;
+    bits |= i >= 0 && i < size ? 1u << tap : 0u;
+  }
+  return bits;
+}
+
+// Which taps read within the image for a position where the first one reads at (iz, iy, ix). A bit for each row and
+// column.
+__device__ __forceinline__ unsigned int taps_of(int iz, int iy, int ix, int in_d, int in_h, int in_w) {
+  return taps_within(ix, in_w) | (taps_within(iy, in_h) << 2) | (taps_within(iz, in_d) << 4);
+}
+
 // An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
 struct PhaseAxis {
   int phase;
@@ -163,20 +180,9 @@ __device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
   return axis;
 }
 
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
-__device__ __forceinline__ unsigned int taps_within(int at, int size) {
-  unsigned int bits = 0;
-  #pragma unroll
-  for (int tap = 0; tap < 2; ++tap) {
-    const int i = at - tap;
-    bits |= i >= 0 && i < size ? 1u << tap : 0u;
-  }
-  return bits;
-}
-
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
-// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
-// read the image.
+// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
+// image.
 __device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
                                                const PhaseAxis& planes, const PhaseAxis& rows, const PhaseAxis& columns,
                                                int batch, int in_d, int in_h, int in_w, int out_d, int out_h,
@@ -199,8 +205,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int oz = m_d * 2 + planes.phase;
     const int oy = m_h * 2 + rows.phase;
     const int ox = m_w * 2 + columns.phase;
-    unsigned int bits = taps_within(ix, in_w) | (taps_within(iy, in_h) << 2);
-    bits |= taps_within(iz, in_d) << 4;
+    const unsigned int bits = taps_of(iz, iy, ix, in_d, in_h, in_w);
     const bool is_stored = image < batch && oz < out_d && oy < out_h && ox < out_w;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] =
         (((image * in_d + iz) * in_h + iy) * in_w + ix) * kInputPixelBytes;
@@ -245,7 +250,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 
 // ---- Staging ----
 
-// What a thread copies of the input in each stage: where its positions read, and their bits.
+// What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[8];
   unsigned int bits[8];

@@ -34,7 +34,7 @@ constexpr int kGroupOut = 256;
 constexpr int kKBlocks = 32;
 constexpr int kWarpRows = 64;
 constexpr int kWarpChannels = 64;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr unsigned int kNoTap = 0x80000000u;  // that no position reads
 constexpr int kRowPitch = 264;                // in words
 constexpr int kRowUnits = 64;
 
@@ -194,6 +194,26 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Positions ----
 
+// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
+__device__ __forceinline__ unsigned int taps_within(int at) {
+  unsigned int bits = 0;
+  #pragma unroll
+  for (int tap = 0; tap < 2; ++tap) {
+    const int i = at - tap;
+    bits |= i >= 0 && i < 28 ? 1u << tap : 0u;
+  }
+  return bits;
+}
+
+// Which taps read within the image for a position where the first one reads at (iy, ix). A bit for each row and column.
+__device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
+  return taps_within(ix) | (taps_within(iy) << 2);
+}
+
+__device__ __forceinline__ unsigned int of_later_column(unsigned int word) {
+  return ((word & 3u) >> 1) | (word & 4294967292u);
+}
+
 // An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
 struct PhaseAxis {
   int phase;
@@ -212,20 +232,9 @@ __device__ __forceinline__ PhaseAxis axis_of_phase_2() {
   return axis;
 }
 
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
-__device__ __forceinline__ unsigned int taps_within(int at) {
-  unsigned int bits = 0;
-  #pragma unroll
-  for (int tap = 0; tap < 2; ++tap) {
-    const int i = at - tap;
-    bits |= i >= 0 && i < 28 ? 1u << tap : 0u;
-  }
-  return bits;
-}
-
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
-// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
-// read the image.
+// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
+// image.
 __device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
                                                const PhaseAxis& rows, const PhaseAxis& columns, int batch) {
   #pragma unroll 1
@@ -239,7 +248,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w * 2 + columns.offset;
     const int oy = m_h + rows.phase;
     const int ox = m_w + columns.phase;
-    unsigned int bits = taps_within(ix) | (taps_within(iy) << 2);
+    const unsigned int bits = taps_of(iy, ix);
     const long long out_image = plane * 256;
     const bool is_stored = plane < batch && oy < 14 && ox < 14;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 7168 + iy) * 28 + ix) * 4;
@@ -280,7 +289,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 
 // ---- Staging ----
 
-// What a thread copies of the input in each stage: where its positions read, and their bits.
+// What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[1];
   unsigned int bits[1];
@@ -473,7 +482,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     places.from[0] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
     places.bits[0] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
     places.from[0] += thread / kRowUnits * 3136ll - 4;
-    places.bits[0] = ((places.bits[0] & 3u) >> 1) | (places.bits[0] & 4294967292u);
+    places.bits[0] = of_later_column(places.bits[0]);
     const int tap_count = rows.taps * (columns.taps / 2);
     Next next;
     next.tap = 0;

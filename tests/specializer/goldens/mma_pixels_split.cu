@@ -44,7 +44,7 @@ constexpr int kThreads = 128;
 constexpr int kGroupIn = 128;
 constexpr int kWarpRows = 32;
 constexpr int kWarpChannels = 32;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr unsigned int kNoTap = 0x80000000u;  // that no position reads
 constexpr float kLowScale = 2048.0f;
 constexpr int kScanThreads = 256;
 
@@ -426,6 +426,22 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // ---- Positions ----
 
+// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
+__device__ __forceinline__ unsigned int taps_within(int at) {
+  unsigned int bits = 0;
+  #pragma unroll
+  for (int tap = 0; tap < 4; ++tap) {
+    const int i = at - tap;
+    bits |= i >= 0 && i < 16 ? 1u << tap : 0u;
+  }
+  return bits;
+}
+
+// Which taps read within the image for a position where the first one reads at (iy, ix). A bit for each row and column.
+__device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
+  return taps_within(ix) | (taps_within(iy) << 4);
+}
+
 // An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
 struct PhaseAxis {
   int phase;
@@ -444,20 +460,9 @@ __device__ __forceinline__ PhaseAxis axis_of_phase_2() {
   return axis;
 }
 
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
-__device__ __forceinline__ unsigned int taps_within(int at) {
-  unsigned int bits = 0;
-  #pragma unroll
-  for (int tap = 0; tap < 4; ++tap) {
-    const int i = at - tap;
-    bits |= i >= 0 && i < 16 ? 1u << tap : 0u;
-  }
-  return bits;
-}
-
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
-// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
-// read the image.
+// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
+// image.
 __device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
                                                const PhaseAxis& rows, const PhaseAxis& columns, int batch) {
   #pragma unroll 1
@@ -471,7 +476,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w * 2 + columns.offset;
     const int oy = m_h + rows.phase;
     const int ox = m_w + columns.phase;
-    unsigned int bits = taps_within(ix) | (taps_within(iy) << 4);
+    const unsigned int bits = taps_of(iy, ix);
     const long long out_image = plane * 256;
     const bool is_stored = plane < batch && oy < 8 && ox < 8;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 16 + iy) * 16 + ix) * kInputPixelBytes;
@@ -513,7 +518,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 
 // ---- Staging ----
 
-// What a thread copies of the input in each stage: where its positions read, and their bits.
+// What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[4];
   unsigned int bits[4];

@@ -45,7 +45,7 @@ constexpr int kThreads = 128;
 constexpr int kGroupOut = 256;
 constexpr int kNTiles = 32;
 constexpr int kWarpChannels = 32;
-constexpr unsigned int kNoTap = 0x80000000u;  // of no position
+constexpr unsigned int kNoTap = 0x80000000u;  // that no position reads
 
 // ---- Shared memory and packed weights, in bytes ----
 
@@ -436,6 +436,29 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // ---- Positions ----
 
+// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
+__device__ __forceinline__ unsigned int taps_within(int at) {
+  unsigned int bits = 0;
+  #pragma unroll
+  for (int tap = 0; tap < 2; ++tap) {
+    const int i = at - tap;
+    bits |= i >= 0 && i < 512 ? 1u << tap : 0u;
+  }
+  return bits;
+}
+
+// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
+__device__ __forceinline__ unsigned int taps_within_2(int at) {
+  unsigned int bits = 0;
+  bits |= at >= 0 && at < 1 ? 1u : 0u;
+  return bits;
+}
+
+// Which taps read within the image for a position where the first one reads at (iy, ix). A bit for each row and column.
+__device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
+  return taps_within(ix) | (taps_within_2(iy) << 2);
+}
+
 // An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
 struct PhaseAxis {
   int phase;
@@ -464,27 +487,9 @@ __device__ __forceinline__ PhaseAxis axis_of_phase_2() {
   return axis;
 }
 
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
-__device__ __forceinline__ unsigned int taps_within(int at) {
-  unsigned int bits = 0;
-  #pragma unroll
-  for (int tap = 0; tap < 2; ++tap) {
-    const int i = at - tap;
-    bits |= i >= 0 && i < 512 ? 1u << tap : 0u;
-  }
-  return bits;
-}
-
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
-__device__ __forceinline__ unsigned int taps_within_2(int at) {
-  unsigned int bits = 0;
-  bits |= at >= 0 && at < 1 ? 1u : 0u;
-  return bits;
-}
-
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
-// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and the bits of taps that
-// read the image.
+// of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
+// image.
 __device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
                                                const PhaseAxis& rows, const PhaseAxis& columns, int batch) {
   #pragma unroll 1
@@ -496,7 +501,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w + columns.offset;
     const int oy = rows.phase;
     const int ox = m_w * 8 - 4;
-    unsigned int bits = taps_within(ix) | (taps_within_2(iy) << 2);
+    const unsigned int bits = taps_of(iy, ix);
     const long long out_image = row * 256;
     const bool is_stored = row < batch && oy < 1;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((row + iy) * 512 + ix) * kInputPixelBytes;
@@ -539,7 +544,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 
 // ---- Staging ----
 
-// What a thread copies of the input in each stage: where its positions read, and their bits.
+// What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[4];
   unsigned int bits[4];
