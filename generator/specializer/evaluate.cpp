@@ -59,6 +59,7 @@ Result<Output> Evaluator::run(std::span<const WantedKernel> kernels, std::option
   for (Version& version : output.versions) {
     rename_shadowing(version.body, version.arguments);
   }
+  number_versions(output);
   name_constants(output);
   if (with(CleanUp::kComments)) {
     settle_comments(output);
@@ -269,8 +270,7 @@ std::size_t Evaluator::specialise(const Function& function, const std::vector<Te
 
   simplify(version.body, version.arguments, changes_);
   std::erase_if(version.arguments, [&](const ResidualArgument& a) { return !uses_variable(version.body, a.id); });
-  const int count = ++names_[function.name];
-  version.name = count == 1 ? function.name : fmt::format("{}_{}", function.name, count);
+  version.name = numbered_name(function, ++names_[function.name]);
   memo_[{function.name, version.key}] = versions_.size();
   version.sequence = versions_.size();
   versions_.push_back(std::move(version));

@@ -134,6 +134,11 @@ void join_assignments(std::vector<Residual>& body, const Changes& changes);
 /// Gives variables that would hide another one of the function a name of their own.
 void rename_shadowing(std::vector<Residual>& body, const std::vector<ResidualArgument>& arguments);
 
+/// The name of a function's first, second ... version.
+[[nodiscard]] std::string numbered_name(const Function& function, int count);
+/// Numbers the versions of each function that are left, in their order.
+void number_versions(Output& output);
+
 /// Takes out arguments that are the same number in all calls, and puts that in their place. True if there was any: then
 /// the functions may hold what is known now.
 bool drop_constant_arguments(Output& output, const Changes& changes);

@@ -1,4 +1,7 @@
-// Part of `simplify`: variables that would hide another one of the function get names of their own.
+// The names of what is left: variables that would hide another one of their function get names of their own, and
+// functions that are left of several get the first numbers.
+#include <fmt/format.h>
+
 #include <map>
 #include <string>
 
@@ -94,6 +97,33 @@ void rename_shadowing(std::vector<Residual>& body, const std::vector<ResidualArg
         }
       },
       [](const Residual&) {});
+}
+
+void number_versions(Output& output) {
+  std::map<const Function*, int> counts;
+  std::map<std::string, std::string> names;  // by those of now
+  for (Version& version : output.versions) {
+    if (version.function->kind != Function::Kind::kKernel) {
+      const int count = ++counts[version.function];
+      std::string name = numbered_name(*version.function, count);
+      names[version.name] = name;
+      version.name = std::move(name);
+    }
+  }
+  for (Version& version : output.versions) {
+    for_each(
+        version.body,
+        [&](Term& term) {
+          if (const auto found = names.find(term.text); term.kind == Expression::Kind::kCall && found != names.end()) {
+            term.text = found->second;
+          }
+        },
+        [](const Residual&) {});
+  }
+}
+
+std::string numbered_name(const Function& function, int count) {
+  return count == 1 ? function.name : fmt::format("{}_{}", function.name, count);
 }
 
 }  // namespace convtgen

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "390a593d59ccd283f7a95930ff82188e0a61e44848a7d288c25a13cbe214de32")
+  (digest "678539a50216a9aeebd7b3b155f95b3993b8d80d506a95878a073bed6da317e1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -815,26 +815,25 @@
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (& word 0xffffe000u)))
-  (function @13 device "unsigned int" low_part
+  (function @14 device "unsigned int" rest_of
+    (comment "What is left of a value beside its high part.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
+    (argument "unsigned int" high)
     (declare @1 (const float) value (call __uint_as_float word))
-    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float high))))
     (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
-  (function @21 device "unsigned int" nearest_part
-    (comment "The same with the nearest high part, so that the product of low parts, which is left out, is at most 2^-22 of the")
-    (comment "whole one: for sums of few terms. A value that would round to infinity has its high bits.")
+  (function @19 device "unsigned int" low_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (call rest_of word (call high_part word))))
+  (function @25 device "unsigned int" nearest_part
+    (comment "The nearest high part, with which the product of low parts, which is left out, is at most 2^-22 of the whole one: for")
+    (comment "sums of few terms. A value that would round to infinity has its high bits.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (declare @1 (const "unsigned int") rounded (+ word 0x1000u))
     (return @2 (call high_part (? (== (& rounded 0x7f800000u) 0x7f800000u) word rounded))))
-  (function @25 device "unsigned int" rest_of
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (argument "unsigned int" nearest)
-    (declare @1 (const float) value (call __uint_as_float word))
-    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float nearest))))
-    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
   (file "staging.h")
   (constant @9 int kWords (? (&& P::channels_last (! kSplit)) 4 kVector) (trail "of a unit"))
   (constant @10 int kMostUnits (/ (? kSplit 64 32) kWords) (trail "of a batch"))

@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "6c180e5501c26e8e55130ab723f365753511b2ee91e642f9d9203cad49d676da")
+  (digest "f78fb3855083fe311dc3d2bfdd2ffd35251482198548289cc4b2d517e148a2e1")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1001,26 +1001,25 @@
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (& word 0xffffe000u)))
-  (function @13 device "unsigned int" low_part
+  (function @14 device "unsigned int" rest_of
+    (comment "What is left of a value beside its high part.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
+    (argument "unsigned int" high)
     (declare @1 (const float) value (call __uint_as_float word))
-    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float high))))
     (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
-  (function @21 device "unsigned int" nearest_part
-    (comment "The same with the nearest high part, so that the product of low parts, which is left out, is at most 2^-22 of the")
-    (comment "whole one: for sums of few terms. A value that would round to infinity has its high bits.")
+  (function @19 device "unsigned int" low_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (call rest_of word (call high_part word))))
+  (function @25 device "unsigned int" nearest_part
+    (comment "The nearest high part, with which the product of low parts, which is left out, is at most 2^-22 of the whole one: for")
+    (comment "sums of few terms. A value that would round to infinity has its high bits.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (declare @1 (const "unsigned int") rounded (+ word 0x1000u))
     (return @2 (call high_part (? (== (& rounded 0x7f800000u) 0x7f800000u) word rounded))))
-  (function @25 device "unsigned int" rest_of
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (argument "unsigned int" nearest)
-    (declare @1 (const float) value (call __uint_as_float word))
-    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float nearest))))
-    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
   (file "grad_weight/multiply_split.h")
   (constant @19 int kMostSteps 4)
   (constant @20 int kPromoteSteps (call ceil_div kKSteps (call ceil_div kKSteps kMostSteps)))

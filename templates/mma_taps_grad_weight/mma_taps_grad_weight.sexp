@@ -1,5 +1,5 @@
 (program mma_taps_grad_weight
-  (digest "aca29373624312a62b125aeb9327e5d5180de48d68b72e999b754180740c6f20")
+  (digest "afa40159c707409ed54b6afe7a26476a9c8caa3551aed7a7e55d229841b918ad")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -579,26 +579,25 @@
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (return @1 (& word 0xffffe000u)))
-  (function @13 device "unsigned int" low_part
+  (function @14 device "unsigned int" rest_of
+    (comment "What is left of a value beside its high part.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
+    (argument "unsigned int" high)
     (declare @1 (const float) value (call __uint_as_float word))
-    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float (call high_part word)))))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float high))))
     (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
-  (function @21 device "unsigned int" nearest_part
-    (comment "The same with the nearest high part, so that the product of low parts, which is left out, is at most 2^-22 of the")
-    (comment "whole one: for sums of few terms. A value that would round to infinity has its high bits.")
+  (function @19 device "unsigned int" low_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (call rest_of word (call high_part word))))
+  (function @25 device "unsigned int" nearest_part
+    (comment "The nearest high part, with which the product of low parts, which is left out, is at most 2^-22 of the whole one: for")
+    (comment "sums of few terms. A value that would round to infinity has its high bits.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (declare @1 (const "unsigned int") rounded (+ word 0x1000u))
     (return @2 (call high_part (? (== (& rounded 0x7f800000u) 0x7f800000u) word rounded))))
-  (function @25 device "unsigned int" rest_of
-    (attributes "__forceinline__")
-    (argument "unsigned int" word)
-    (argument "unsigned int" nearest)
-    (declare @1 (const float) value (call __uint_as_float word))
-    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float nearest))))
-    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
   (file "products.h")
   (alias @11 PartAccumulators (array (array (array float 4) kTilesAcross) kRowTiles)
     (comment "One thread's accumulators: of each tile of 16 input channels and of 8 columns of its warp."))

@@ -319,6 +319,15 @@ using kernel_source::kernel;
   EXPECT_EQ(source->template_lines[30], 0);
 }
 
+TEST(Residual, FunctionsThatAreLeftHaveTheFirstNumbers) {
+  EXPECT_EQ(body_of(R"sexp(
+    (declare @1 (const P::Element) unread (call scale (at x 0) 2 y))
+    (do @2 (= (at y 0) (call scale (at x 0) 1 y)))
+    (do @3 (= (at y 1) (call scale (at x 1) size y))))sexp",
+                    kScale),
+            "  y[0] = scale(x[0]);\n  y[1] = scale_2(x[1], size);\n");
+}
+
 TEST(Residual, FunctionsThatHandOnTheirArgumentAreNotCalled) {
   constexpr std::string_view kItems = R"sexp(
   (primitive @9 computes float wide (uses) "__device__ float wide(float v) {\n  return v;\n}")

@@ -274,7 +274,7 @@ using Positions = Position[1];
 
 // Writes those of so many octets of channels, transposed. Each lane points at a position of one of them; of octet
 // lane / 8, or of one below the number of octets, which is a power of two.
-__device__ __forceinline__ void store_matrices_2(unsigned char* to, const unsigned int (&values)[4]) {
+__device__ __forceinline__ void store_matrices(unsigned char* to, const unsigned int (&values)[4]) {
   const unsigned int both[2] = {values[0], values[1]};
   matrix_store_x2_transposed(to, both);
 }
@@ -340,8 +340,8 @@ __device__ __forceinline__ void store_split_block_2(unsigned char* to, unsigned 
     high[octet] = pair.high;
     low[octet] = pair.low;
   }
-  store_matrices_2(to, high);
-  store_matrices_2(to_low, low);
+  store_matrices(to, high);
+  store_matrices(to_low, low);
 }
 
 // Writes a lane's words of some octets of channels at its positions.

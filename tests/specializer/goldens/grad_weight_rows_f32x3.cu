@@ -313,10 +313,15 @@ __device__ __forceinline__ unsigned int high_part(unsigned int word) {
   return word & 0xffffe000u;
 }
 
-__device__ __forceinline__ unsigned int low_part(unsigned int word) {
+// What is left of a value beside its high part.
+__device__ __forceinline__ unsigned int rest_of(unsigned int word, unsigned int high) {
   const float value = __uint_as_float(word);
-  const float rest = fmaf(value, 2.3283064e-10f, value - __uint_as_float(high_part(word)));
+  const float rest = fmaf(value, 2.3283064e-10f, value - __uint_as_float(high));
   return (word & 0x7fffffff) == 0x7f800000 ? word : __float_as_uint(rest);
+}
+
+__device__ __forceinline__ unsigned int low_part(unsigned int word) {
+  return rest_of(word, high_part(word));
 }
 
 // One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.

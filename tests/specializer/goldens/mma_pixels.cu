@@ -187,7 +187,7 @@ struct PhaseAxis {
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase_2(int number) {
+__device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
   PhaseAxis axis;
   axis.first = number % 2;
   axis.phase = floor_mod(axis.first - 1 + number / 2);
@@ -536,8 +536,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int part = index >= whole ? (index - whole) % 4 : -1;  // -1: it is a whole tile
     const int of_phases = index < whole ? index : whole + (index - whole) / 4;
     const int phase = of_phases / tiles;
-    const PhaseAxis rows = axis_of_phase_2(phase / 2 % 2);
-    const PhaseAxis columns = axis_of_phase_2(phase % 2);
+    const PhaseAxis rows = axis_of_phase(phase / 2 % 2);
+    const PhaseAxis columns = axis_of_phase(phase % 2);
     __syncthreads();  // all have read what the tile before has in shared memory
     find_positions(shared, static_cast<long long>(of_phases - phase * tiles) * 128, thread, rows, columns, batch);
     find_taps(taps, thread, rows, columns);
@@ -622,8 +622,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const int tile = max(4 * tiles - 12, 0) + blockIdx.x;
   if (tile < 4 * tiles) {
     const int phase = tile / tiles;
-    const PhaseAxis rows = axis_of_phase_2(phase / 2 % 2);
-    const PhaseAxis columns = axis_of_phase_2(phase % 2);
+    const PhaseAxis rows = axis_of_phase(phase / 2 % 2);
+    const PhaseAxis columns = axis_of_phase(phase % 2);
     unsigned char* shared = static_cast<unsigned char*>(shared_memory());
     float* biases = reinterpret_cast<float*>(shared + kBiasOffset);
     const int thread = threadIdx.x;

@@ -205,7 +205,7 @@ struct PhaseAxis {
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase_2(int number) {
+__device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
   PhaseAxis axis;
   axis.first = number % 2;
   axis.phase = floor_mod(axis.first - 1 + number / 2);
@@ -525,8 +525,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int part = index >= whole ? (index - whole) % 5 : -1;  // -1: it is a whole tile
     const int of_phases = index < whole ? index : whole + (index - whole) / 5;
     const int phase = of_phases % 4;
-    const PhaseAxis rows = axis_of_phase_2(phase / 2);
-    const PhaseAxis columns = axis_of_phase_2(phase % 2);
+    const PhaseAxis rows = axis_of_phase(phase / 2);
+    const PhaseAxis columns = axis_of_phase(phase % 2);
     __syncthreads();  // all have read what the tile before has in shared memory
     find_positions(shared, static_cast<long long>(of_phases / 4) * 128, thread, rows, columns, batch);
     find_taps(taps, thread, rows, columns);
@@ -611,8 +611,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const int tile = max(4 * tiles - 10, 0) + blockIdx.x / 2;
   if (tile < 4 * tiles) {
     const int phase = tile % 4;
-    const PhaseAxis rows = axis_of_phase_2(phase / 2);
-    const PhaseAxis columns = axis_of_phase_2(phase % 2);
+    const PhaseAxis rows = axis_of_phase(phase / 2);
+    const PhaseAxis columns = axis_of_phase(phase % 2);
     unsigned char* shared = static_cast<unsigned char*>(shared_memory());
     const int thread = threadIdx.x;
     find_positions(shared, static_cast<long long>(tile / 4) * 128, thread, rows, columns, batch);

@@ -223,7 +223,7 @@ struct PhaseAxis {
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase_2() {
+__device__ __forceinline__ PhaseAxis axis_of_phase() {
   PhaseAxis axis;
   axis.first = 0;
   axis.phase = floor_mod(axis.first - 1);
@@ -471,8 +471,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
 
   #pragma unroll 1
   for (int index = blockIdx.x / 2; index < tiles; index += next_tile) {
-    const PhaseAxis rows = axis_of_phase_2();
-    const PhaseAxis columns = axis_of_phase_2();
+    const PhaseAxis rows = axis_of_phase();
+    const PhaseAxis columns = axis_of_phase();
     __syncthreads();  // all have read what the tile before has in shared memory
     find_positions(shared, static_cast<long long>(index) * 128, thread, rows, columns, batch);
     find_taps(taps, thread, rows, columns);

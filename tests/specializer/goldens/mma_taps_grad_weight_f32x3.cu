@@ -164,17 +164,18 @@ __device__ __forceinline__ unsigned int high_part(unsigned int word) {
   return word & 0xffffe000u;
 }
 
-// The same with the nearest high part, so that the product of low parts, which is left out, is at most 2^-22 of the
-// whole one: for sums of few terms. A value that would round to infinity has its high bits.
+// What is left of a value beside its high part.
+__device__ __forceinline__ unsigned int rest_of(unsigned int word, unsigned int high) {
+  const float value = __uint_as_float(word);
+  const float rest = fmaf(value, 2.3283064e-10f, value - __uint_as_float(high));
+  return (word & 0x7fffffff) == 0x7f800000 ? word : __float_as_uint(rest);
+}
+
+// The nearest high part, with which the product of low parts, which is left out, is at most 2^-22 of the whole one: for
+// sums of few terms. A value that would round to infinity has its high bits.
 __device__ __forceinline__ unsigned int nearest_part(unsigned int word) {
   const unsigned int rounded = word + 4096;
   return high_part((rounded & 0x7f800000) == 0x7f800000 ? word : rounded);
-}
-
-__device__ __forceinline__ unsigned int rest_of(unsigned int word, unsigned int nearest) {
-  const float value = __uint_as_float(word);
-  const float rest = fmaf(value, 2.3283064e-10f, value - __uint_as_float(nearest));
-  return (word & 0x7fffffff) == 0x7f800000 ? word : __float_as_uint(rest);
 }
 
 // One thread's accumulators: of each tile of 16 input channels and of 8 columns of its warp.
