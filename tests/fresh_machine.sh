@@ -18,6 +18,9 @@ echo "== a bare Debian"
 debootstrap --variant=minbase bookworm "$folder" >"$folder.log" 2>&1 || { tail -5 "$folder.log"; exit 1; }
 rm "$folder.log"
 cp /etc/resolv.conf "$folder/etc/resolv.conf"
+# Where a proxy has a certificate of its own, pip knows it by this file; the bare Debian has none.
+certificates=/etc/ssl/certs/ca-certificates.crt
+[[ ! -f $certificates ]] || cp "$certificates" "$folder/root/certificates.crt"
 git clone --quiet --no-hardlinks "$project" "$folder/root/convtgen"
 
 # In a name space of its own for mounts, so that these end with it.
@@ -26,6 +29,7 @@ FOLDER=$folder COMMANDS=$commands unshare --mount --pid --fork bash -euo pipefai
   mount -t tmpfs shm "$FOLDER/dev/shm"
   mount -t proc proc "$FOLDER/proc"
   clean=(env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
+  [[ ! -f "$FOLDER/root/certificates.crt" ]] || clean+=(PIP_CERT=/root/certificates.crt)
   while read -r command; do
     printf "\n== %s\n" "$command"
     began=$SECONDS

@@ -12,7 +12,7 @@
 #include "device/warpgroup.h"
 #include "grad_weight/epilogue.h"
 #include "grad_weight/fragment_sums.h"
-#include "grad_weight/parts.h"
+#include "device/parts.h"
 #include "grad_weight/pipeline.h"
 #include "products.h"
 

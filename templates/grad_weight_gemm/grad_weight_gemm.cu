@@ -62,7 +62,7 @@ using WeightIndex = long long;
 
 #include "grad_weight/consume_parts.h"
 
-#include "grad_weight/parts.h"
+#include "device/parts.h"
 
 #include "grad_weight/multiply_split.h"
 

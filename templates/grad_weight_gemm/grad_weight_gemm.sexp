@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "678539a50216a9aeebd7b3b155f95b3993b8d80d506a95878a073bed6da317e1")
+  (digest "b8043a17f5bb681a6f34f2976adc0aec7337b444879276e731222004b1cdb32c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -810,7 +810,7 @@
             (do @5 (call matrix_store_x2_transposed to both)))
           (else
             (do @7 (call matrix_store_x1_transposed to (at values 0))))))))
-  (file "grad_weight/parts.h")
+  (file "device/parts.h")
   (function @10 device "unsigned int" high_part
     (attributes "__forceinline__")
     (argument "unsigned int" word)

@@ -3,7 +3,7 @@
 
 #include "device/memory.h"
 #include "grad_weight/matrices.h"
-#include "grad_weight/parts.h"
+#include "device/parts.h"
 #include "layout.h"
 
 constexpr int kWords = P::channels_last && !kSplit ? 4 : kVector;  // of a unit

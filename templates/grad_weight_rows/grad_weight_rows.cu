@@ -45,7 +45,7 @@ using WeightIndex = long long;
 
 #include "grad_weight/consume.h"
 
-#include "grad_weight/parts.h"
+#include "device/parts.h"
 
 #include "grad_weight/multiply_split.h"
 

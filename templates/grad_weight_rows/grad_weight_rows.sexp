@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "f78fb3855083fe311dc3d2bfdd2ffd35251482198548289cc4b2d517e148a2e1")
+  (digest "62b225ce3cd34da24f4e732ec241efc102e1cc2508673cddf091af046b13fc4c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -996,7 +996,7 @@
       (then
         (do @4 (call add_totals acc totals))))
     (do @6 (call store_block acc columns target partial grad_weight false warpgroup thread)))
-  (file "grad_weight/parts.h")
+  (file "device/parts.h")
   (function @10 device "unsigned int" high_part
     (attributes "__forceinline__")
     (argument "unsigned int" word)

@@ -4,7 +4,7 @@
 
 #include "device/barrier.h"
 #include "device/ring.h"
-#include "grad_weight/parts.h"
+#include "device/parts.h"
 #include "staging.h"
 
 constexpr int kSplitters = P::producers - 32;

@@ -5,7 +5,7 @@
 #include "device/barrier.h"
 #include "device/memory.h"
 #include "device/tensor_copy.h"
-#include "grad_weight/parts.h"
+#include "device/parts.h"
 #include "layout.h"
 
 // What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are

@@ -60,15 +60,19 @@ constexpr int kWords = kRuns * kRunWords;
 constexpr int kStepWords = 8;  // of a product
 constexpr int kSteps = ceil_div(kWords, kStepWords);
 constexpr int kFullSteps = kFullWords / kStepWords;
+constexpr int kWeightParts = P::splits ? 2 : 1;
+// Tensor cores truncate each sum: of values that are split accumulators are added to fp32 totals after these, of three
+// products each.
+constexpr int kStepsOfTotal = 4;
 
-// Shared memory: two windows, each with its shifted copy, weights as B fragments, and for each word of K where it lies
-// in the window, from a position's first element that is even or odd, and its weights.
+// Shared memory: two windows, each with its shifted copy, weights as B fragments, or parts of them, and for each word
+// of K where it lies in the window, from a position's first element that is even or odd, and its weights.
 constexpr int kWindowBytes = kWindowElements * static_cast<int>(sizeof(Element));
 constexpr int kCopyWords = kWindowBytes / 4;
 constexpr int kCopies = kTwoCopies ? 2 : 1;
 constexpr int kBufferBytes = kCopies * kWindowBytes;
 constexpr long long kWeightOffset = 2ll * kBufferBytes;
-constexpr long long kPlaceOffset = kWeightOffset + 256ll * kSteps * kTileN;
+constexpr long long kPlaceOffset = kWeightOffset + 256ll * kWeightParts * kSteps * kTileN;
 constexpr long long kWeightPlaceOffset = kPlaceOffset + 4ll * kCopies * kSteps * kStepWords;
 constexpr long long kSharedBytes = kWeightPlaceOffset + 4ll * kPack * kSteps * kStepWords;
 

@@ -7,6 +7,9 @@
 // A block stages the window of grad_y that a tile of positions reaches, as it lies in memory. A fragments are read from
 // it word by word: a table has where the words of K lie from a position's first element. Weights lie in shared memory
 // as B fragments for as long as a block goes on to other tiles; the next tile's window comes meanwhile.
+//
+// fp32 values may be split (f32x3), for results as accurate as fp32: a value is a high and a low part of tf32, and the
+// product of two low parts is left out.
 #ifndef CONVTGEN_PARAMETERS
 #define CONVTGEN_PARAMETERS "parameters.h"
 #endif
@@ -16,6 +19,7 @@
 #include "device/element.h"
 #include "device/memory.h"
 #include "device/mma.h"
+#include "device/parts.h"
 #include "device/template.h"
 #include "device/tiles.h"
 #include "layout.h"
@@ -124,8 +128,8 @@ __device__ inline int channel_of(int tile, int column) {
   return (tile / kStoreTiles * 8 + column / 2 * 2) * kStoreTiles + tile % kStoreTiles * 2 + column % 2;
 }
 
-// Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the
-// first of the tile's first channel{with channels: , and the group has `channels` from there on}.
+// Puts the tile's weights to shared memory as B fragments: by steps, products, lanes{if P::splits: , parts} and halves
+// of K. `weight` is the first of the tile's first channel{with channels: , and the group has `channels` from there on}.
 __device__ __forceinline__ void stage_weights(unsigned int* __restrict__ to, const Element* __restrict__ weight,
                                               const int* __restrict__ weight_places, const int channels) {
 #pragma unroll 8
@@ -140,11 +144,17 @@ __device__ __forceinline__ void stage_weights(unsigned int* __restrict__ to, con
       for (int k = 0; k < kPack; ++k) {
         const int place = weight_places[word * kPack + k];
         if (place >= 0) {
-          value |= operand(bits_of(from[place])) << k * 16;
+          value |= (P::splits ? bits_of(from[place]) : operand(bits_of(from[place]))) << k * 16;
         }
       }
     }
-    to[i] = value;
+    if constexpr (P::splits) {
+      unsigned int* parts = to + (i / 2 * 4 + i % 2);
+      parts[0] = nearest_part(value);
+      parts[2] = rest_of(value, parts[0]);
+    } else {
+      to[i] = value;
+    }
   }
 }
 
@@ -197,6 +207,7 @@ struct LanePlaces {
 __device__ __forceinline__ void multiply_step(Accumulators& acc, const LanePlaces& from, int step, int lane,
                                               const bool is_full) {
   unsigned int a[P::m_tiles][4];
+  unsigned int low[P::m_tiles][4];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int2 places = *reinterpret_cast<const int2*>(from.places[half] + step * kStepWords);
@@ -207,17 +218,51 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const LanePlace
 #pragma unroll
       for (int tile = 0; tile < P::m_tiles; ++tile) {
         const unsigned int word = words[window_place(tile_distance(tile)) / kPack];
-        a[tile][half + 2 * k] = operand(is_full ? word : word & mask);
+        const unsigned int kept = is_full ? word : word & mask;
+        if constexpr (P::splits) {
+          a[tile][half + 2 * k] = nearest_part(kept);
+          low[tile][half + 2 * k] = rest_of(kept, a[tile][half + 2 * k]);
+        } else {
+          a[tile][half + 2 * k] = operand(kept);
+        }
       }
     }
   }
 #pragma unroll
   for (int n = 0; n < P::n_tiles; ++n) {
-    const uint2 words = from.weights[(step * kTileN + n) * 32];
-    const unsigned int b[2] = {words.x, words.y};
+    const uint2* weights = from.weights + (step * kTileN + n) * (32 * kWeightParts);
+    if constexpr (P::splits) {
+      const uint4 words = *reinterpret_cast<const uint4*>(weights);
+      const unsigned int b[2] = {words.x, words.y};
+      const unsigned int low_b[2] = {words.z, words.w};
 #pragma unroll
-    for (int tile = 0; tile < P::m_tiles; ++tile) {
-      multiply_add(acc[tile][n], a[tile], b);
+      for (int tile = 0; tile < P::m_tiles; ++tile) {
+        multiply_add(acc[tile][n], low[tile], b);
+        multiply_add(acc[tile][n], a[tile], low_b);
+        multiply_add(acc[tile][n], a[tile], b);
+      }
+    } else {
+      const uint2 words = *weights;
+      const unsigned int b[2] = {words.x, words.y};
+#pragma unroll
+      for (int tile = 0; tile < P::m_tiles; ++tile) {
+        multiply_add(acc[tile][n], a[tile], b);
+      }
+    }
+  }
+}
+
+// Adds the accumulators of values that are split to their totals.
+__device__ __forceinline__ void add_to_totals(Accumulators& acc, Accumulators& totals) {
+#pragma unroll
+  for (int tile = 0; tile < P::m_tiles; ++tile) {
+#pragma unroll
+    for (int n = 0; n < P::n_tiles; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        totals[tile][n][i] += acc[tile][n][i];
+        acc[tile][n][i] = 0;
+      }
     }
   }
 }
@@ -374,23 +419,33 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         from.window[half] = reinterpret_cast<const unsigned int*>(window) + element / kPack;
         from.places[half] = places + (lane % 4 * 2 + (kTwoCopies ? element % 2 * (kSteps * kStepWords) : 0));
       }
-      from.weights = reinterpret_cast<const uint2*>(weights) + (part * P::n_tiles * 32 + lane);
+      from.weights = reinterpret_cast<const uint2*>(weights) + (part * P::n_tiles * 32 + lane) * kWeightParts;
       Accumulators acc = {};
+      Accumulators totals = {};  // of values that are split
 #pragma unroll 2
       for (int step = 0; step < kFullSteps; ++step) {
         multiply_step(acc, from, step, lane, true);
+        if (P::splits && step % kStepsOfTotal == kStepsOfTotal - 1) {
+          add_to_totals(acc, totals);
+        }
       }
 #pragma unroll 2
       for (int step = kFullSteps; step < kSteps; ++step) {
         multiply_step(acc, from, step, lane, false);
+        if (P::splits && step % kStepsOfTotal == kStepsOfTotal - 1) {
+          add_to_totals(acc, totals);
+        }
+      }
+      if (P::splits && kSteps % kStepsOfTotal != 0) {
+        add_to_totals(acc, totals);
       }
       const int channels = kGroupIn - first_in - part * (P::n_tiles * 8);
       const int first_of_part = first_channel + part * (P::n_tiles * 8);
       if (P::channels_last) {
-        store_pixels(acc, x_tile + first_of_part, first, channels, sizes.in_h - tile.row, sizes.in_w - tile.column,
-                     sizes.in_w, lane);
+        store_pixels(P::splits ? totals : acc, x_tile + first_of_part, first, channels, sizes.in_h - tile.row,
+                     sizes.in_w - tile.column, sizes.in_w, lane);
       } else {
-        store_rows(acc, x_tile + first_of_part * in_pixels, first, channels, sizes.in_h - tile.row,
+        store_rows(P::splits ? totals : acc, x_tile + first_of_part * in_pixels, first, channels, sizes.in_h - tile.row,
                    sizes.in_w - tile.column, sizes.in_w, in_pixels, lane);
       }
     }

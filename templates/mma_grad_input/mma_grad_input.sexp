@@ -1,5 +1,5 @@
 (program mma_grad_input
-  (digest "a7cc0a558910743143aac41a0c71c25dfce53776761f348d492d081a88b60cfa")
+  (digest "71198d3b77a45b2c4ecc39ea7c12d33259d32fb8b4796fed84e5ee6469fd39ab")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -22,6 +22,7 @@
   (type_parameter Element "unsigned short")
   (type_parameter Offset int)
   (parameter int type 0)
+  (parameter bool splits false)
   (parameter int warps 8)
   (parameter int tile_h 8)
   (parameter int tile_w 32)
@@ -245,6 +246,30 @@
   (primitive @33 acts void mma_k8_f16 (uses) "// K = 8, f16.\n__device__ __forceinline__ void mma_k8_f16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @40 acts void mma_k8_bf16 (uses) "// K = 8, bf16.\n__device__ __forceinline__ void mma_k8_bf16(float (&d)[4], const unsigned int (&a)[2], unsigned int b) {\n  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};\"\n               : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(b));\n}")
   (primitive @47 acts void mma_k8_tf32 (uses) "// K = 8, tf32.\n__device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&a)[4], const unsigned int (&b)[2]) {\n  asm volatile(\n      \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, \"\n      \"{%0, %1, %2, %3};\"\n      : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3])\n      : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n}")
+  (file "device/parts.h")
+  (function @10 device "unsigned int" high_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (& word 0xffffe000u)))
+  (function @14 device "unsigned int" rest_of
+    (comment "What is left of a value beside its high part.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (argument "unsigned int" high)
+    (declare @1 (const float) value (call __uint_as_float word))
+    (declare @2 (const float) rest (call fmaf value 2.3283064e-10f (- value (call __uint_as_float high))))
+    (return @3 (? (== (& word 0x7fffffffu) 0x7f800000u) word (call __float_as_uint rest))))
+  (function @19 device "unsigned int" low_part
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (return @1 (call rest_of word (call high_part word))))
+  (function @25 device "unsigned int" nearest_part
+    (comment "The nearest high part, with which the product of low parts, which is left out, is at most 2^-22 of the whole one: for")
+    (comment "sums of few terms. A value that would round to infinity has its high bits.")
+    (attributes "__forceinline__")
+    (argument "unsigned int" word)
+    (declare @1 (const "unsigned int") rounded (+ word 0x1000u))
+    (return @2 (call high_part (? (== (& rounded 0x7f800000u) 0x7f800000u) word rounded))))
   (file "device/tiles.h")
   (record @7 CallSizes
     (comment "Images of a call, rows and columns of its inputs and outputs, and tiles of an image.")
@@ -314,26 +339,28 @@
   (constant @60 int kStepWords 8 (trail "of a product"))
   (constant @61 int kSteps (call ceil_div kWords kStepWords))
   (constant @62 int kFullSteps (/ kFullWords kStepWords))
-  (constant @66 int kWindowBytes (* kWindowElements (static_cast int (sizeof Element))))
-  (constant @67 int kCopyWords (/ kWindowBytes 4))
-  (constant @68 int kCopies (? kTwoCopies 2 1))
-  (constant @69 int kBufferBytes (* kCopies kWindowBytes))
-  (constant @70 "long long" kWeightOffset (* 2ll kBufferBytes))
-  (constant @71 "long long" kPlaceOffset (+ kWeightOffset (* (* 256ll kSteps) kTileN)))
-  (constant @72 "long long" kWeightPlaceOffset (+ kPlaceOffset (* (* (* 4ll kCopies) kSteps) kStepWords)))
-  (constant @73 "long long" kSharedBytes (+ kWeightPlaceOffset (* (* (* 4ll kPack) kSteps) kStepWords)))
-  (constant @75 int kAccumulators (* (* P::m_tiles P::n_tiles) 4) (trail "of a thread"))
-  (constant @76 int kStoreBytes (? (== P::store 1) 0 (* P::store (static_cast int (sizeof Element)))))
-  (constant @77 int kLoadBytes (? (== kUnit 1) 0 P::copy_bytes))
-  (constant @78 int kAlignment (? (> kStoreBytes kLoadBytes) kStoreBytes kLoadBytes))
-  (constant @82 int kStoreTiles (? (&& P::channels_last (> P::store 2)) (/ P::store 2) 1))
-  (static_assert @84 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
-  (static_assert @85 (&& (== (% (* P::tile_h P::tile_w) kWarpPositions) 0) (== (% P::tile_w 8) 0)) "warps have whole rows of products")
-  (static_assert @86 (&& (== (% P::block_n (* 8 P::n_tiles)) 0) (== (% P::n_tiles kStoreTiles) 0)) "and whole columns")
-  (static_assert @87 (|| P::channels_last (== (% (* 2 P::m_tiles) P::store) 0)) "a thread stores whole vectors")
-  (static_assert @88 (|| kRowsAdjacent (== (% kPixel kUnit) 0)) "a copy is of one pixel")
+  (constant @63 int kWeightParts (? P::splits 2 1))
+  (constant @66 int kStepsOfTotal 4)
+  (constant @70 int kWindowBytes (* kWindowElements (static_cast int (sizeof Element))))
+  (constant @71 int kCopyWords (/ kWindowBytes 4))
+  (constant @72 int kCopies (? kTwoCopies 2 1))
+  (constant @73 int kBufferBytes (* kCopies kWindowBytes))
+  (constant @74 "long long" kWeightOffset (* 2ll kBufferBytes))
+  (constant @75 "long long" kPlaceOffset (+ kWeightOffset (* (* (* 256ll kWeightParts) kSteps) kTileN)))
+  (constant @76 "long long" kWeightPlaceOffset (+ kPlaceOffset (* (* (* 4ll kCopies) kSteps) kStepWords)))
+  (constant @77 "long long" kSharedBytes (+ kWeightPlaceOffset (* (* (* 4ll kPack) kSteps) kStepWords)))
+  (constant @79 int kAccumulators (* (* P::m_tiles P::n_tiles) 4) (trail "of a thread"))
+  (constant @80 int kStoreBytes (? (== P::store 1) 0 (* P::store (static_cast int (sizeof Element)))))
+  (constant @81 int kLoadBytes (? (== kUnit 1) 0 P::copy_bytes))
+  (constant @82 int kAlignment (? (> kStoreBytes kLoadBytes) kStoreBytes kLoadBytes))
+  (constant @86 int kStoreTiles (? (&& P::channels_last (> P::store 2)) (/ P::store 2) 1))
+  (static_assert @88 (&& (== (% P::in_channels P::groups) 0) (== (% P::out_channels P::groups) 0)) "groups divide the channels")
+  (static_assert @89 (&& (== (% (* P::tile_h P::tile_w) kWarpPositions) 0) (== (% P::tile_w 8) 0)) "warps have whole rows of products")
+  (static_assert @90 (&& (== (% P::block_n (* 8 P::n_tiles)) 0) (== (% P::n_tiles kStoreTiles) 0)) "and whole columns")
+  (static_assert @91 (|| P::channels_last (== (% (* 2 P::m_tiles) P::store) 0)) "a thread stores whole vectors")
+  (static_assert @92 (|| kRowsAdjacent (== (% kPixel kUnit) 0)) "a copy is of one pixel")
   (file "mma_grad_input.cu")
-  (alias @23 WeightIndex int)
+  (alias @27 WeightIndex int)
   (file "device/weight_order.h")
   (function @10 device WeightIndex weight_offset
     (comment "The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.")
@@ -374,8 +401,8 @@
     (argument int outs)
     (return @1 (? P::weight_channels_last outs 1)))
   (file "mma_grad_input.cu")
-  (section @27 "Staging")
-  (function @31 device void stage_window
+  (section @31 "Staging")
+  (function @35 device void stage_window
     (comment "Copies a tile's window to shared memory: zeros where the image ends. `y` is the image's first element of the group;")
     (comment "row and column are the first of the window.")
     (attributes "__forceinline__")
@@ -415,7 +442,7 @@
                   (do @26 (call async_copy_4 to from (? is_inside 4 0))))
                 (else
                   (do @28 (= (* to) (? is_inside (* from) (static_cast Element 0))))))))))))
-  (function @65 device void shift_window
+  (function @69 device void shift_window
     (comment "Copies the window, shifted by an element, so that odd ones begin words.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
@@ -425,17 +452,17 @@
       (declare @5 (const int) next (? (< (+ i 1) (/ kWindowBytes 16)) (+ i 1) i))
       (declare @6 (const "unsigned int") last (* (reinterpret_cast (pointer (const "unsigned int")) (+ window (* 16 next)))))
       (do @7 (= (* (reinterpret_cast (pointer uint4) (+ shifted (* 16 i)))) (call make_uint4 (| (>> (. words x) 16) (<< (. words y) 16)) (| (>> (. words y) 16) (<< (. words z) 16)) (| (>> (. words z) 16) (<< (. words w) 16)) (| (>> (. words w) 16) (<< last 16)))))))
-  (section @78 "Words of K")
-  (function @81 device int run_of
+  (section @82 "Words of K")
+  (function @85 device int run_of
     (comment "A word's run, and its place among the words of the run.")
     (attributes "inline")
     (argument int word)
     (return @1 (? (&& (> kFullOfRun 0) (< word kFullWords)) (/ word kFullOfRun) (% (- word kFullWords) kRuns))))
-  (function @84 device int place_in_run
+  (function @88 device int place_in_run
     (attributes "inline")
     (argument int word)
     (return @1 (? (&& (> kFullOfRun 0) (< word kFullWords)) (+ kFront (% word kFullOfRun)) (? (< word (+ kFullWords kFrontWords)) 0 (- kRunWords 1)))))
-  (function @92 device void find_words
+  (function @96 device void find_words
     (comment "Finds of each word where it lies in the window and where its weights lie, from those of an input channel; -1 for an")
     (comment "element that the layer does not have.")
     (attributes "__forceinline__")
@@ -459,15 +486,15 @@
         (declare @20 (const int) tap (+ (+ (* kh P::kernel_w) kw) (? kIsDense (/ in_run kPixel) 0)))
         (declare @21 (const int) out (? P::channels_last (% in_run kPixel) plane))
         (do @22 (= (at weight_places (+ (* word kPack) i)) (? (&& (&& has_taps (>= in_run 0)) (< in_run kRun)) (call weight_offset 0 out tap kGroupOut kTaps) (- 1)))))))
-  (section @120 "Weights")
-  (function @123 device int channel_of
+  (section @124 "Weights")
+  (function @127 device int channel_of
     (comment "The tile's channel of a product's column.")
     (attributes "inline")
     (argument int tile)
     (argument int column)
     (return @1 (+ (+ (* (+ (* (/ tile kStoreTiles) 8) (* (/ column 2) 2)) kStoreTiles) (* (% tile kStoreTiles) 2)) (% column 2))))
-  (function @129 device void stage_weights
-    (comment "Puts the tile's weights to shared memory as B fragments: by steps, products, lanes and halves of K. `weight` is the first of the tile's first channel{with channels: , and the group has `channels` from there on}.")
+  (function @133 device void stage_weights
+    (comment "Puts the tile's weights to shared memory as B fragments: by steps, products, lanes{if P::splits: , parts} and halves of K. `weight` is the first of the tile's first channel{with channels: , and the group has `channels` from there on}.")
     (attributes "__forceinline__")
     (argument (restrict (pointer "unsigned int")) to)
     (argument (restrict (pointer (const Element))) weight)
@@ -485,12 +512,18 @@
             (declare @12 (const int) place (at weight_places (+ (* word kPack) k)))
             (if @13 (>= place 0)
               (then
-                (do @14 (|= value (<< (call operand (call bits_of (at from place))) (* k 16)))))))))
-      (do @18 (= (at to i) value))))
-  (section @151 "Products")
-  (alias @154 Accumulators (array (array (array float 4) P::n_tiles) P::m_tiles)
+                (do @14 (|= value (<< (? P::splits (call bits_of (at from place)) (call operand (call bits_of (at from place)))) (* k 16)))))))))
+      (if_constexpr @18 P::splits
+        (then
+          (declare @19 (pointer "unsigned int") parts (+ to (+ (* (/ i 2) 4) (% i 2))))
+          (do @20 (= (at parts 0) (call nearest_part value)))
+          (do @21 (= (at parts 2) (call rest_of value (at parts 0)))))
+        (else
+          (do @23 (= (at to i) value))))))
+  (section @161 "Products")
+  (alias @164 Accumulators (array (array (array float 4) P::n_tiles) P::m_tiles)
     (comment "One thread's accumulators."))
-  (function @156 device void multiply_add
+  (function @166 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -504,32 +537,32 @@
             (do @4 (call mma_k16_f16 acc a b)))
           (else
             (do @6 (call mma_k16_bf16 acc a b)))))))
-  (function @168 constexpr int window_place
+  (function @178 constexpr int window_place
     (comment "From a position to another one of its tile, that many after it, in elements of the window. Where `positions` is not")
     (comment "constant, of the tile's first one.")
     (argument int positions)
     (return @1 (+ (* (/ positions P::tile_w) (* P::stride_h kPitch)) (* (% positions P::tile_w) kPositionStep))))
-  (function @173 device int lane_position
+  (function @183 device int lane_position
     (comment "The position of a lane's row of products: `half` is 0 or 1, of rows below and above 8.")
     (attributes "inline")
     (argument int lane)
     (argument int half)
     (return @1 (? P::channels_last (+ (/ lane 4) (* 8 half)) (+ (* (/ lane 4) (* 2 P::m_tiles)) half))))
-  (function @177 constexpr int tile_distance
+  (function @187 constexpr int tile_distance
     (comment "From a lane's position to that of the product `tile`.")
     (argument int tile)
     (return @1 (? P::channels_last (* 16 tile) (* 2 tile))))
-  (function @182 device "unsigned int" elements_of
+  (function @192 device "unsigned int" elements_of
     (comment "The elements of a word that the layer has, as a mask.")
     (attributes "inline")
     (argument int word)
     (return @1 (? (>= word kWords) 0u (? (|| (== kPack 1) (< word kFullWords)) 0xffffffffu (? (< word (+ kFullWords kFrontWords)) 0xffff0000u 0xffffu)))))
-  (record @190 LanePlaces
+  (record @200 LanePlaces
     (comment "Where a lane reads.")
     (field (array (pointer (const "unsigned int")) 2) window (trail "of the words of its positions of either half"))
     (field (array (pointer (const int)) 2) places (trail "where words of K lie from there"))
     (field (pointer (const uint2)) weights))
-  (function @197 device void multiply_step
+  (function @207 device void multiply_step
     (comment "A step of K. Words that lack elements are masked: there may be an infinity in their place.")
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
@@ -538,21 +571,49 @@
     (argument int lane)
     (argument (const bool) is_full)
     (declare @2 (array (array "unsigned int" 4) P::m_tiles) a)
-    (for @4 (pragma "unroll") (declare @4 int half 0) (< half 2) (++ half)
-      (declare @5 (const int2) places (* (reinterpret_cast (pointer (const int2)) (+ (at (. from places) half) (* step kStepWords)))))
-      (for @7 (pragma "unroll") (declare @7 int k 0) (< k 2) (++ k)
-        (declare @8 (pointer (const "unsigned int")) words (+ (at (. from window) half) (? (== k 0) (. places x) (. places y))))
-        (declare @9 (const "unsigned int") mask (? is_full 0xffffffffu (call elements_of (+ (+ (* step kStepWords) (* k 4)) (% lane 4)))))
-        (for @11 (pragma "unroll") (declare @11 int tile 0) (< tile P::m_tiles) (++ tile)
-          (declare @12 (const "unsigned int") word (at words (/ (call window_place (call tile_distance tile)) kPack)))
-          (do @13 (= (at (at a tile) (+ half (* 2 k))) (call operand (? is_full word (& word mask))))))))
-    (for @18 (pragma "unroll") (declare @18 int n 0) (< n P::n_tiles) (++ n)
-      (declare @19 (const uint2) words (at (. from weights) (* (+ (* step kTileN) n) 32)))
-      (declare @20 (array (const "unsigned int") 2) b (init (. words x) (. words y)))
-      (for @22 (pragma "unroll") (declare @22 int tile 0) (< tile P::m_tiles) (++ tile)
-        (do @23 (call multiply_add (at (at acc tile) n) (at a tile) b)))))
-  (section @225 "Epilogue")
-  (function @229 device void store_pixels
+    (declare @3 (array (array "unsigned int" 4) P::m_tiles) low)
+    (for @5 (pragma "unroll") (declare @5 int half 0) (< half 2) (++ half)
+      (declare @6 (const int2) places (* (reinterpret_cast (pointer (const int2)) (+ (at (. from places) half) (* step kStepWords)))))
+      (for @8 (pragma "unroll") (declare @8 int k 0) (< k 2) (++ k)
+        (declare @9 (pointer (const "unsigned int")) words (+ (at (. from window) half) (? (== k 0) (. places x) (. places y))))
+        (declare @10 (const "unsigned int") mask (? is_full 0xffffffffu (call elements_of (+ (+ (* step kStepWords) (* k 4)) (% lane 4)))))
+        (for @12 (pragma "unroll") (declare @12 int tile 0) (< tile P::m_tiles) (++ tile)
+          (declare @13 (const "unsigned int") word (at words (/ (call window_place (call tile_distance tile)) kPack)))
+          (declare @14 (const "unsigned int") kept (? is_full word (& word mask)))
+          (if_constexpr @15 P::splits
+            (then
+              (do @16 (= (at (at a tile) (+ half (* 2 k))) (call nearest_part kept)))
+              (do @17 (= (at (at low tile) (+ half (* 2 k))) (call rest_of kept (at (at a tile) (+ half (* 2 k)))))))
+            (else
+              (do @19 (= (at (at a tile) (+ half (* 2 k))) (call operand kept))))))))
+    (for @25 (pragma "unroll") (declare @25 int n 0) (< n P::n_tiles) (++ n)
+      (declare @26 (pointer (const uint2)) weights (+ (. from weights) (* (+ (* step kTileN) n) (* 32 kWeightParts))))
+      (if_constexpr @27 P::splits
+        (then
+          (declare @28 (const uint4) words (* (reinterpret_cast (pointer (const uint4)) weights)))
+          (declare @29 (array (const "unsigned int") 2) b (init (. words x) (. words y)))
+          (declare @30 (array (const "unsigned int") 2) low_b (init (. words z) (. words w)))
+          (for @32 (pragma "unroll") (declare @32 int tile 0) (< tile P::m_tiles) (++ tile)
+            (do @33 (call multiply_add (at (at acc tile) n) (at low tile) b))
+            (do @34 (call multiply_add (at (at acc tile) n) (at a tile) low_b))
+            (do @35 (call multiply_add (at (at acc tile) n) (at a tile) b))))
+        (else
+          (declare @38 (const uint2) words (* weights))
+          (declare @39 (array (const "unsigned int") 2) b (init (. words x) (. words y)))
+          (for @41 (pragma "unroll") (declare @41 int tile 0) (< tile P::m_tiles) (++ tile)
+            (do @42 (call multiply_add (at (at acc tile) n) (at a tile) b)))))))
+  (function @256 device void add_to_totals
+    (comment "Adds the accumulators of values that are split to their totals.")
+    (attributes "__forceinline__")
+    (argument (reference Accumulators) acc)
+    (argument (reference Accumulators) totals)
+    (for @2 (pragma "unroll") (declare @2 int tile 0) (< tile P::m_tiles) (++ tile)
+      (for @4 (pragma "unroll") (declare @4 int n 0) (< n P::n_tiles) (++ n)
+        (for @6 (pragma "unroll") (declare @6 int i 0) (< i 4) (++ i)
+          (do @7 (+= (at (at (at totals tile) n) i) (at (at (at acc tile) n) i)))
+          (do @8 (= (at (at (at acc tile) n) i) 0))))))
+  (section @270 "Epilogue")
+  (function @274 device void store_pixels
     (comment "Stores a lane's gradients with channels last. `grad_x` is the tile's first position and the first of the warp's channels{with channels: ; the group has `channels` from there on}.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -579,7 +640,7 @@
                   (for @17 (pragma "unroll") (declare @17 int v 0) (< v P::store) (++ v)
                     (do @18 (= (at values v) (at (at (at acc (/ i 2)) (+ tile (/ (+ k v) 2))) (+ (* (% i 2) 2) (% (+ k v) 2))))))
                   (do @20 (call store_together (+ to (+ channel k)) values))))))))))
-  (function @258 device void store_rows
+  (function @303 device void store_rows
     (comment "The same with planes of channels.")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -608,18 +669,18 @@
                     (for @17 (pragma "unroll") (declare @17 int v 0) (< v P::store) (++ v)
                       (do @18 (= (at values v) (at (at (at acc (/ (+ k v) 2)) (/ i 2)) (+ (* (% (+ k v) 2) 2) (% i 2))))))
                     (do @20 (call store_together (+ to (+ (* channel in_pixels) k)) values)))))))))))
-  (section @286 "Kernel")
-  (record @289 Tile
+  (section @331 "Kernel")
+  (record @334 Tile
     (comment "A tile: its image, and its first position.")
     (field int image)
     (field int row)
     (field int column))
-  (function @294 device Tile tile_at
+  (function @339 device Tile tile_at
     (attributes "__forceinline__")
     (argument int index)
     (argument (reference (const CallSizes)) sizes)
     (return @1 (init (call image_of_tile index sizes) (* (call row_of_tile index sizes) P::tile_h) (* (call column_of_tile index sizes) P::tile_w))))
-  (function @299 device void stage_tile
+  (function @344 device void stage_tile
     (comment "Issues the copies of a tile's window, of the block's group.")
     (attributes "__forceinline__")
     (argument (restrict (pointer Element)) window)
@@ -630,7 +691,7 @@
     (declare @2 (const int) channel (* group kGroupOut))
     (declare @3 (const "long long") plane (+ (* (static_cast "long long" (. tile image)) P::y_channels) (? P::channels_last 0 channel)))
     (do @4 (call stage_window window (+ grad_y (+ (* (* plane (. sizes out_h)) (. sizes out_w)) (? P::channels_last channel 0))) (- (* (. tile row) P::stride_h) P::padding_h) (- (* (. tile column) P::stride_w) P::padding_w) sizes)))
-  (function @307 kernel void mma_grad_input
+  (function @352 kernel void mma_grad_input
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) grad_y)
     (argument (restrict (pointer (const Element))) weight)
@@ -700,19 +761,30 @@
           (declare @66 (const int) element (+ (call window_place (+ first (call lane_position lane half))) (- kShift kFront)))
           (do @67 (= (at (. from window) half) (+ (reinterpret_cast (pointer (const "unsigned int")) window) (/ element kPack))))
           (do @68 (= (at (. from places) half) (+ places (+ (* (% lane 4) 2) (? kTwoCopies (* (% element 2) (* kSteps kStepWords)) 0))))))
-        (do @70 (= (. from weights) (+ (reinterpret_cast (pointer (const uint2)) weights) (+ (* (* part P::n_tiles) 32) lane))))
+        (do @70 (= (. from weights) (+ (reinterpret_cast (pointer (const uint2)) weights) (* (+ (* (* part P::n_tiles) 32) lane) kWeightParts))))
         (declare @71 Accumulators acc (init))
-        (for @73 (pragma "unroll 2") (declare @73 int step 0) (< step kFullSteps) (++ step)
-          (do @74 (call multiply_step acc from step lane true)))
-        (for @77 (pragma "unroll 2") (declare @77 int step kFullSteps) (< step kSteps) (++ step)
-          (do @78 (call multiply_step acc from step lane false)))
-        (declare @80 (const int) channels (- (- kGroupIn first_in) (* part (* P::n_tiles 8))))
-        (declare @81 (const int) first_of_part (+ first_channel (* part (* P::n_tiles 8))))
-        (if @82 P::channels_last
+        (declare @72 Accumulators totals (init)
+          (trail "of values that are split"))
+        (for @74 (pragma "unroll 2") (declare @74 int step 0) (< step kFullSteps) (++ step)
+          (do @75 (call multiply_step acc from step lane true))
+          (if @76 (&& P::splits (== (% step kStepsOfTotal) (- kStepsOfTotal 1)))
+            (then
+              (do @77 (call add_to_totals acc totals)))))
+        (for @81 (pragma "unroll 2") (declare @81 int step kFullSteps) (< step kSteps) (++ step)
+          (do @82 (call multiply_step acc from step lane false))
+          (if @83 (&& P::splits (== (% step kStepsOfTotal) (- kStepsOfTotal 1)))
+            (then
+              (do @84 (call add_to_totals acc totals)))))
+        (if @87 (&& P::splits (!= (% kSteps kStepsOfTotal) 0))
           (then
-            (do @83 (call store_pixels acc (+ x_tile first_of_part) first channels (- (. sizes in_h) (. tile row)) (- (. sizes in_w) (. tile column)) (. sizes in_w) lane)))
+            (do @88 (call add_to_totals acc totals))))
+        (declare @90 (const int) channels (- (- kGroupIn first_in) (* part (* P::n_tiles 8))))
+        (declare @91 (const int) first_of_part (+ first_channel (* part (* P::n_tiles 8))))
+        (if @92 P::channels_last
+          (then
+            (do @93 (call store_pixels (? P::splits totals acc) (+ x_tile first_of_part) first channels (- (. sizes in_h) (. tile row)) (- (. sizes in_w) (. tile column)) (. sizes in_w) lane)))
           (else
-            (do @86 (call store_rows acc (+ x_tile (* first_of_part in_pixels)) first channels (- (. sizes in_h) (. tile row)) (- (. sizes in_w) (. tile column)) (. sizes in_w) in_pixels lane)))))
-      (do @90 (call __syncthreads)
+            (do @96 (call store_rows (? P::splits totals acc) (+ x_tile (* first_of_part in_pixels)) first channels (- (. sizes in_h) (. tile row)) (- (. sizes in_w) (. tile column)) (. sizes in_w) in_pixels lane)))))
+      (do @100 (call __syncthreads)
         (trail "all have read the window, whose place is that of the one after the next"))
-      (do @91 (= buffer (- 1 buffer))))))
+      (do @101 (= buffer (- 1 buffer))))))

@@ -30,6 +30,8 @@ struct Parameters {
   using Element = unsigned short;
   using Offset = int;             // counts elements inside one image: int where every offset fits
   static constexpr int type = 0;  // WgmmaType of the products
+  // fp32 values are split in two parts of tf32, whose products make those of fp32.
+  static constexpr bool splits = false;
 
   // The block: its warps, and its tile of input positions and channels. A warp makes m_tiles times 16 positions of
   // n_tiles times 8 channels at a time.

@@ -1,5 +1,5 @@
 (program mma_taps_grad_weight
-  (digest "afa40159c707409ed54b6afe7a26476a9c8caa3551aed7a7e55d229841b918ad")
+  (digest "b2b20be4f565be5a736778ca4f65644a297b103ae22a63d0b98950b245943383")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -574,7 +574,7 @@
           (do @31 (call copy (+ to (* (+ (+ (+ (* plane kPlanePitch) (* row kRowPitch)) (* run kRunPitch)) (* vector kWindowCopy)) kElementBytes)) (+ grad_y (? is_inside from 0)) kWindowCopy is_inside))))))
   (file "mma_taps_grad_weight.cu")
   (section @39 "Products")
-  (file "grad_weight/parts.h")
+  (file "device/parts.h")
   (function @10 device "unsigned int" high_part
     (attributes "__forceinline__")
     (argument "unsigned int" word)

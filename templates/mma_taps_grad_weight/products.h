@@ -4,7 +4,7 @@
 
 #include "device/matrix_load.h"
 #include "device/mma.h"
-#include "grad_weight/parts.h"
+#include "device/parts.h"
 #include "layout.h"
 
 // One thread's accumulators: of each tile of 16 input channels and of 8 columns of its warp.

@@ -8,7 +8,7 @@ namespace convtgen::testing {
 TemplateFacts facts_of_mma_grad_input() {
   return {
       .name = "mma_grad_input",
-      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16},
+      .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .names_taps = false,
       .search = "thin_groups",
@@ -37,6 +37,10 @@ TemplateFacts facts_of_mma_grad_input() {
                .layer = "conv_transpose2d 48 -> 3; kernel 9x9; stride 3x3; padding 4x4; input ?x54x96; dtype bf16; "
                         "directions grad_input",
                .architecture = "sm_80"},
+              {.name = "mma_grad_input_f32x3",
+               .layer =
+                   "conv_transpose2d 64 -> 3; kernel 4x4; stride 2x2; padding 1x1; input 128x32x32; compute f32x3; "
+                   "directions grad_input"},
           },
       .compiled =
           {
@@ -48,6 +52,11 @@ TemplateFacts facts_of_mma_grad_input() {
                .direction = Direction::kGradInput},
               {.group = "inputs_of_windows_of_rows",
                .compute = Compute::kTf32,
+               .benchmarks = {"dcgan5", "fsrcnn4"},
+               .most = 2,
+               .direction = Direction::kGradInput},
+              {.group = "inputs_of_windows_f32x3",
+               .compute = Compute::kF32x3,
                .benchmarks = {"dcgan5", "fsrcnn4"},
                .most = 2,
                .direction = Direction::kGradInput},
@@ -107,6 +116,13 @@ TemplateFacts facts_of_mma_grad_input() {
                .unseen = 1,
                .few_blocks = true,
                .block = "warps 2, tile_h 4, tile_w 8, m_tiles 1, n_tiles 1, block_n 16, copy_bytes 2, store 1"},
+              {.name = "mma_grad_input_f32x3",
+               .layer = "conv_transpose2d 12 -> 3; kernel 5x4; stride 2x2; padding 1x1; input 3x6x13; compute f32x3; "
+                        "directions grad_input",
+               .least_mutants = 8,
+               .unseen = 1,
+               .few_blocks = true,
+               .block = "warps 2, tile_h 4, tile_w 8, m_tiles 1, n_tiles 1, block_n 16, copy_bytes 4, store 1"},
           },
       .nan_gradients =
           {

@@ -42,23 +42,19 @@ Result<void> check_target_and_compute(const Problem& problem, Features needs, st
   return {};
 }
 
-namespace {
-
-/// Errors: three products of f16 by a warp take longer than one of f32 without tensor cores.
-Result<void> check_split_products(const Target& target) {
-  constexpr double kProducts = 3, kMultiplyAdds = 16 * 8 * 16;               // of a warp's product
-  const double products = kProducts * target.sm.mma_cycles / kMultiplyAdds;  // cycles of an SM for a multiply-add
+Result<void> check_split_products(const Target& target, Compute of) {
+  constexpr double kProducts = 3;
+  const double multiply_adds = 16 * 8 * (of == Compute::kF16 ? 16 : 8);      // of a warp's product
+  const double products = kProducts * target.sm.mma_cycles / multiply_adds;  // cycles of an SM for a multiply-add
   const double others = 2 * target.multiprocessors * target.sm.clock_hz / target.f32_flops;
   return require(products < others,
-                 "three products of f16 take {:.2f} times as long as one of f32 without tensor cores; at most 1",
-                 products / others);
+                 "three products of {} take {:.2f} times as long as one of f32 without tensor cores; at most 1",
+                 name_of(of), products / others);
 }
-
-}  // namespace
 
 Result<void> check_warp_products(const Target& target, Compute compute, Features needs) {
   if (compute == Compute::kF32x3) {
-    return first_error({check_features(target, needs), check_split_products(target)});
+    return first_error({check_features(target, needs), check_split_products(target, Compute::kF16)});
   }
   return check_features(target, compute == Compute::kTf32   ? needs + Features{Feature::kMmaTf32}
                                 : compute == Compute::kBf16 ? needs + Features{Feature::kMmaBf16}

@@ -30,9 +30,12 @@ inline constexpr Features kWarpgroups = {Feature::kTma, Feature::kSetmaxnreg, Fe
                                                     std::span<const Compute> computes);
 
 /// Errors: the target lacks one of these features, or that of a warp's products in this mode; those of f16 are there
-/// with half the depth too, as far as `needs` says. Where values are split: three products of f16 by a warp take longer
-/// than one of f32 without tensor cores.
+/// with half the depth too, as far as `needs` says. Where values are split: those of check_split_products() of f16.
 [[nodiscard]] Result<void> check_warp_products(const Target& target, Compute compute, Features needs);
+
+/// Errors: three products of f16 or tf32 by a warp, of values that are split, take longer than one of f32 without
+/// tensor cores.
+[[nodiscard]] Result<void> check_split_products(const Target& target, Compute of);
 
 /// Input channels of a stage whose pixels are rows of at most 128 bytes, in 16 bits: as few as have all, or 64.
 [[nodiscard]] std::int64_t row_channels(const Layer& layer);

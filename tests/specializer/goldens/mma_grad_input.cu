@@ -9,14 +9,14 @@
 //     shape (N 128, H 64, W 64, Cout 3), contiguous
 //   tensor weight: 3072 elements, read, 2-byte aligned
 //     shape (Cin 64, Cout 3, KH 4, KW 4), contiguous
-//   kernel convtgen_mma_grad_input_grad_input_a48276ae7d982b4f
+//   kernel convtgen_mma_grad_input_grad_input_f170e944b1e361ba
 //     arguments const unsigned short* grad_y, const unsigned short* weight, unsigned short* grad_x, int batch
 //     grid 128; block 256; shared 63488
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 63488)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 63488)
 
-namespace convtgen_mma_grad_input_grad_input_a48276ae7d982b4f_source {
+namespace convtgen_mma_grad_input_grad_input_f170e944b1e361ba_source {
 
 // ---- Constants ----
 
@@ -181,7 +181,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const LanePlace
   }
   #pragma unroll
   for (int n = 0; n < 8; ++n) {
-    const uint2 words = from.weights[(step * 8 + n) * 32];
+    const uint2* weights = from.weights + (step * 8 + n) * 32;
+    const uint2 words = *weights;
     const unsigned int b[2] = {words.x, words.y};
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
@@ -203,13 +204,15 @@ __device__ __forceinline__ void multiply_step_2(Accumulators& acc, const LanePla
       #pragma unroll
       for (int tile = 0; tile < 2; ++tile) {
         const unsigned int word = words[window_place(16 * tile) / 2];
-        a[tile][half + 2 * k] = word & mask;
+        const unsigned int kept = word & mask;
+        a[tile][half + 2 * k] = kept;
       }
     }
   }
   #pragma unroll
   for (int n = 0; n < 8; ++n) {
-    const uint2 words = from.weights[(step * 8 + n) * 32];
+    const uint2* weights = from.weights + (step * 8 + n) * 32;
+    const uint2 words = *weights;
     const unsigned int b[2] = {words.x, words.y};
     #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
@@ -270,7 +273,7 @@ __device__ __forceinline__ void stage_tile(unsigned short* __restrict__ window,
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    convtgen_mma_grad_input_grad_input_a48276ae7d982b4f(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_input_grad_input_f170e944b1e361ba(const unsigned short* __restrict__ grad_y,
                                                         const unsigned short* __restrict__ weight,
                                                         unsigned short* __restrict__ grad_x, int batch) {
   CallSizes sizes;
@@ -403,5 +406,5 @@ __device__ __forceinline__ void mma_k16_f16(float (&d)[4], const unsigned int (&
 
 #endif
 
-}  // namespace convtgen_mma_grad_input_grad_input_a48276ae7d982b4f_source
-using convtgen_mma_grad_input_grad_input_a48276ae7d982b4f_source::convtgen_mma_grad_input_grad_input_a48276ae7d982b4f;
+}  // namespace convtgen_mma_grad_input_grad_input_f170e944b1e361ba_source
+using convtgen_mma_grad_input_grad_input_f170e944b1e361ba_source::convtgen_mma_grad_input_grad_input_f170e944b1e361ba;

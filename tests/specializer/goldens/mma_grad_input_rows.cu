@@ -9,14 +9,14 @@
 //     shape (N batch, Cout 3, H 160, W 286), contiguous
 //   tensor weight: 11664 elements, read, 2-byte aligned
 //     shape (Cin 48, Cout 3, KH 9, KW 9), contiguous
-//   kernel convtgen_mma_grad_input_grad_input_c77d5c8639b02b38
+//   kernel convtgen_mma_grad_input_grad_input_8b8a92ad78a6d5a9
 //     arguments const unsigned short* grad_y, const unsigned short* weight, unsigned short* grad_x, int batch
 //     grid min(108, 12 * batch); block 256; shared 163072
 //     shared memory above 48 KiB: before the first launch on a device, either of
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 163072)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 163072)
 
-namespace convtgen_mma_grad_input_grad_input_c77d5c8639b02b38_source {
+namespace convtgen_mma_grad_input_grad_input_8b8a92ad78a6d5a9_source {
 
 // ---- Constants ----
 
@@ -200,7 +200,8 @@ __device__ __forceinline__ void multiply_step(Accumulators& acc, const LanePlace
   }
   #pragma unroll
   for (int n = 0; n < 6; ++n) {
-    const uint2 words = from.weights[(step * 6 + n) * 32];
+    const uint2* weights = from.weights + (step * 6 + n) * 32;
+    const uint2 words = *weights;
     const unsigned int b[2] = {words.x, words.y};
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
@@ -222,13 +223,15 @@ __device__ __forceinline__ void multiply_step_2(Accumulators& acc, const LanePla
       #pragma unroll
       for (int tile = 0; tile < 4; ++tile) {
         const unsigned int word = words[window_place(2 * tile) / 2];
-        a[tile][half + 2 * k] = word & mask;
+        const unsigned int kept = word & mask;
+        a[tile][half + 2 * k] = kept;
       }
     }
   }
   #pragma unroll
   for (int n = 0; n < 6; ++n) {
-    const uint2 words = from.weights[(step * 6 + n) * 32];
+    const uint2* weights = from.weights + (step * 6 + n) * 32;
+    const uint2 words = *weights;
     const unsigned int b[2] = {words.x, words.y};
     #pragma unroll
     for (int tile = 0; tile < 4; ++tile) {
@@ -288,7 +291,7 @@ __device__ __forceinline__ void stage_tile(unsigned short* __restrict__ window,
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    convtgen_mma_grad_input_grad_input_c77d5c8639b02b38(const unsigned short* __restrict__ grad_y,
+    convtgen_mma_grad_input_grad_input_8b8a92ad78a6d5a9(const unsigned short* __restrict__ grad_y,
                                                         const unsigned short* __restrict__ weight,
                                                         unsigned short* __restrict__ grad_x, int batch) {
   CallSizes sizes;
@@ -424,5 +427,5 @@ __device__ __forceinline__ void mma_k16_bf16(float (&d)[4], const unsigned int (
 
 #endif
 
-}  // namespace convtgen_mma_grad_input_grad_input_c77d5c8639b02b38_source
-using convtgen_mma_grad_input_grad_input_c77d5c8639b02b38_source::convtgen_mma_grad_input_grad_input_c77d5c8639b02b38;
+}  // namespace convtgen_mma_grad_input_grad_input_8b8a92ad78a6d5a9_source
+using convtgen_mma_grad_input_grad_input_8b8a92ad78a6d5a9_source::convtgen_mma_grad_input_grad_input_8b8a92ad78a6d5a9;

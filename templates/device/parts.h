@@ -1,4 +1,4 @@
-// A value's two parts of tf32, whose products make those of fp32, for gradients of weights.
+// A value's two parts of tf32, whose products make those of fp32.
 //
 // The high part is the value with the 13 low bits cut off, the low part is what is left of it, whose 11 high bits
 // products read. An infinity has infinite parts. A low part of zero would make NaN of an infinity, so it has 2^-32 of
