@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "b8043a17f5bb681a6f34f2976adc0aec7337b444879276e731222004b1cdb32c")
+  (digest "5e7ab6bb2010cadb4e62129ddfe1813b66df406741831b29b91363fe60d16b49")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -816,7 +816,7 @@
     (argument "unsigned int" word)
     (return @1 (& word 0xffffe000u)))
   (function @14 device "unsigned int" rest_of
-    (comment "What is left of a value beside its high part.")
+    (comment "What is left of a value without its high part.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (argument "unsigned int" high)

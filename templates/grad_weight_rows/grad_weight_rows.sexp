@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "62b225ce3cd34da24f4e732ec241efc102e1cc2508673cddf091af046b13fc4c")
+  (digest "714bbbe8605183ea723ce7b285a63063c9c09f193a58565980493190c4e79a85")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1002,7 +1002,7 @@
     (argument "unsigned int" word)
     (return @1 (& word 0xffffe000u)))
   (function @14 device "unsigned int" rest_of
-    (comment "What is left of a value beside its high part.")
+    (comment "What is left of a value without its high part.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (argument "unsigned int" high)

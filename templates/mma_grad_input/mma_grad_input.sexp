@@ -1,5 +1,5 @@
 (program mma_grad_input
-  (digest "71198d3b77a45b2c4ecc39ea7c12d33259d32fb8b4796fed84e5ee6469fd39ab")
+  (digest "15e863410d5fea558a1bddec176106eccb4eace3abaedcab3199be829dbf7963")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -252,7 +252,7 @@
     (argument "unsigned int" word)
     (return @1 (& word 0xffffe000u)))
   (function @14 device "unsigned int" rest_of
-    (comment "What is left of a value beside its high part.")
+    (comment "What is left of a value without its high part.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (argument "unsigned int" high)

@@ -1,5 +1,5 @@
 (program mma_taps_grad_weight
-  (digest "b2b20be4f565be5a736778ca4f65644a297b103ae22a63d0b98950b245943383")
+  (digest "56e296c75f1faa9a09b9e311715be65e46a220bd061b3ede3b23a68d447739f4")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -580,7 +580,7 @@
     (argument "unsigned int" word)
     (return @1 (& word 0xffffe000u)))
   (function @14 device "unsigned int" rest_of
-    (comment "What is left of a value beside its high part.")
+    (comment "What is left of a value without its high part.")
     (attributes "__forceinline__")
     (argument "unsigned int" word)
     (argument "unsigned int" high)

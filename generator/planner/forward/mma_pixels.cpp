@@ -73,17 +73,13 @@ bool has_open_size(const Layer& layer) {
   return std::ranges::any_of(axes_of(layer), [&](std::size_t axis) { return !layer.axes[axis].extent; });
 }
 
-/// Values are split in two parts of f16.
-bool splits(const Facts& f) {
-  return f.layer.compute == Compute::kF32x3;
-}
 /// Fragments are rounded in registers.
 bool rounds(const Facts& f, const Block& b) {
   return f.layer.compute == Compute::kTf32 && (f.channels_last || b.plane_words > 0);
 }
 /// Another kernel writes x as products read it.
 bool arranges(const Facts& f, const Block& b) {
-  return splits(f) || (!f.channels_last && b.plane_words == 0);
+  return splits(f.layer) || (!f.channels_last && b.plane_words == 0);
 }
 
 /// Phases of a row that may be columns of one product, adjacent ones with as many taps: all of a stride, or a part of a
@@ -93,7 +89,7 @@ std::vector<std::int64_t> column_phases_of(const Facts& f) {
   const std::int64_t common = std::gcd(of.stride, of.kernel), phases = common & -common;
   std::vector<std::int64_t> all = {1};
   if (!f.channels_last && of.dilation == 1 && phases > 1 &&
-      (splits(f) || phases == of.stride || of.stride > kMostColumnPhases)) {
+      (splits(f.layer) || phases == of.stride || of.stride > kMostColumnPhases)) {
     all.push_back(std::min(kMostColumnPhases, phases));
     if (phases > kMostColumnPhases && f.group_out * kMostColumnPhases < kWideColumnPhases) {
       all.push_back(std::min(kWideColumnPhases, phases));
@@ -124,7 +120,7 @@ bool can_copy(const Facts& f, std::int64_t taps, std::int64_t bytes) {
 
 /// Words of planes in a stage, of as many adjacent taps as a stride has; 0 without planes.
 std::int64_t plane_words_of(const Facts& f) {
-  if (f.channels_last || splits(f) || !f.layer.fuse_input.empty()) {
+  if (f.channels_last || splits(f.layer) || !f.layer.fuse_input.empty()) {
     return 0;
   }
   for (const std::int64_t words : {4, 2, 1}) {
@@ -149,10 +145,10 @@ bool choose_copies(const Facts& f, Block& b) {
 
 std::int64_t registers(const Facts& f, const Block& b) {
   Constants& c = f.of(b);
-  const std::int64_t fragments = (splits(f) ? 2 : 1) * 4 * (c[kWarpTiles] + c[kWarpChannels] / 16);
+  const std::int64_t fragments = (splits(f.layer) ? 2 : 1) * 4 * (c[kWarpTiles] + c[kWarpChannels] / 16);
   const std::int64_t rounded = rounds(f, b) ? kRoundedRegisters * c[kKSteps] : 0;
-  return round_up((splits(f) ? 3 : 1) * c[kAccumulators] + 2 * fragments + 3 * c[kPlaces] + rounded + kOtherRegisters,
-                  8);
+  return round_up(
+      (splits(f.layer) ? 3 : 1) * c[kAccumulators] + 2 * fragments + 3 * c[kPlaces] + rounded + kOtherRegisters, 8);
 }
 
 /// Chooses stages, and how many blocks an SM has room for; false where not even one fits.
@@ -214,7 +210,7 @@ bool choose_parts(const Facts& f, Block& b) {
   if ((f.target.features.has(Feature::kWgmma) && !has_many_taps) || has_open_size(f.layer) || !f.layer.batch) {
     return false;
   }
-  const bool divides_taps = has_many_taps && b.plane_words == 0 && !splits(f);
+  const bool divides_taps = has_many_taps && b.plane_words == 0 && !splits(f.layer);
   const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm, n_tiles = f.of(b)[kNTiles];
   const std::int64_t parted = ceil_div(tiles(f, b) * n_tiles % at_once, n_tiles);
   double least = kLeastOfParts;
@@ -235,7 +231,7 @@ bool choose_parts(const Facts& f, Block& b) {
 struct MmaPixels : VolumePlanner<Facts, kConstants> {
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16,        Feature::kMmaBf16,
                                       Feature::kMmaTf32,  Feature::kPackedConvert, Feature::kCpAsync};
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
+  static constexpr auto& kComputes = kSplitModes;
   static constexpr std::size_t kMostPlans = 10;
   static constexpr FuseInput kFuseInput = FuseInput::kAny;
 
@@ -269,7 +265,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
         Tile{256, 32, 4, 1},  Tile{128, 32, 4, 1},  Tile{64, 32, 2, 1}};
     std::vector<Block> all;
     for (const auto& [block_m, block_n, warps_m, warps_n] :
-         splits(f) ? std::span<const Tile>(kSplitTiles) : std::span<const Tile>(kTiles)) {
+         splits(f.layer) ? std::span<const Tile>(kSplitTiles) : std::span<const Tile>(kTiles)) {
       all.push_back({.block_m = block_m, .block_n = block_n, .warps_m = warps_m, .warps_n = warps_n});
     }
     std::vector<std::int64_t> words = {0};
@@ -281,8 +277,8 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
         .keep([&](const Block& b) {
           return b.block_n % b.column_phases == 0 && (b.block_n == 32 || b.block_n < 2 * f.group_out * b.column_phases);
         })
-        .each(&Block::block_k, splits(f) ? std::vector{kSplitBlockK}
-                                         : std::vector{2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
+        .each(&Block::block_k, splits(f.layer) ? std::vector{kSplitBlockK}
+                                               : std::vector{2 * f.of({})[kInstructionK], 4 * f.of({})[kInstructionK]})
         .each(&Block::stages, {kMostStages, kLeastStages})
         .each(&Block::plane_words, words)
         .keep([&](Block& b) {
@@ -304,13 +300,14 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     const SmRates& sm = f.target.sm;
     const auto warps = static_cast<double>(b.warps_m * b.warps_n);
     const double k_steps = c.number(kKSteps);
-    const double loads =
-        (splits(f) ? 2 : 1) * warps * k_steps * (c.number(kWarpTiles) + c.number(kWarpChannels) / 16);  // of 512 bytes
+    const double loads = (splits(f.layer) ? 2 : 1) * warps * k_steps *
+                         (c.number(kWarpTiles) + c.number(kWarpChannels) / 16);  // of 512 bytes
     const double products =
-        (splits(f) ? kSplitProducts : 1) * warps * k_steps * c.number(kWarpTiles) * c.number(kWarpChannels) / 8;
+        (splits(f.layer) ? kSplitProducts : 1) * warps * k_steps * c.number(kWarpTiles) * c.number(kWarpChannels) / 8;
     const double rounded = rounds(f, b) ? warps * k_steps * c.number(kWarpTiles) * 8 : 0;
     const double added =
-        splits(f) ? warps * c.number(kAccumulators) * f.factors.f32x3_mma_add * k_steps / c.number(kMostTerms) : 0;
+        splits(f.layer) ? warps * c.number(kAccumulators) * f.factors.f32x3_mma_add * k_steps / c.number(kMostTerms)
+                        : 0;
     const double copy = b.plane_words > 0 ? kPlaneCopy : f.factors.mma_pixels_copy;
     const double copies = warps * (c.number(kCopies) * copy + c.number(kWeightCopies) * 2);
     const double l2_bytes = c.number(kStageBytes) + (sectors_of_word(f, b) - 1) * c.number(kInputBytes);
@@ -338,7 +335,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
     const double cycles = all.whole * (products_of_tile + rest_of_tile) +
                           all.parts * (products_of_tile / static_cast<double>(b.parts) + rest_of_tile);
     const double measured = !f.target.features.has(Feature::kWgmma) ? 1
-                            : splits(f)                             ? f.factors.mma_pixels_split_beside_wgmma
+                            : splits(f.layer)                       ? f.factors.mma_pixels_split_beside_wgmma
                                                                     : f.factors.mma_pixels_beside_wgmma;
     return call_seconds(
                f, {.packed_bytes = c.number(kPackedBytes), .waves = 1, .wave_cycles = cycles, .measured = measured}) +
@@ -353,9 +350,9 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
   }
   /// Of x that is arranged, by a launch of its own; and of what makes the scales of values that are split.
   static double arrange_seconds(const Facts& f, Constants& c) {
-    const double moved = (splits(f) ? 3 : 2) * static_cast<double>(f.shape.input_elements / f.layer.in_channels) *
+    const double moved = (splits(f.layer) ? 3 : 2) * static_cast<double>(f.shape.input_elements / f.layer.in_channels) *
                          c.number(kInputPixelBytes) / f.target.bytes_per_second;
-    return (splits(f) ? 3 : 1) * f.target.launch_seconds + moved;
+    return (splits(f.layer) ? 3 : 1) * f.target.launch_seconds + moved;
   }
   /// Of sums of parts, which are written and read, and added by a launch of its own.
   static double part_seconds(const Facts& f, Constants& c) {
@@ -380,7 +377,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
                     std::min(b.block_n / b.column_phases, f.group_out), c[kPhases], tap_count(f.layer)),
         fmt::format("tensor cores: positions of all images as one sequence; {} warps make {}products of "
                     "{} positions x {} {}; {} stages of {} {} input channels{}",
-                    b.warps_m * b.warps_n, splits(f) ? "three f16 " : "", 16 * c[kWarpTiles], c[kWarpChannels],
+                    b.warps_m * b.warps_n, splits(f.layer) ? "three f16 " : "", 16 * c[kWarpTiles], c[kWarpChannels],
                     b.column_phases > 1 ? "channels' phases of a row" : "channels", b.stages,
                     c[kTaps] == c[kStageTaps] ? std::string("a tap's")
                                               : fmt::format("{} adjacent taps of", c[kTaps] / c[kStageTaps]),
@@ -428,7 +425,7 @@ struct MmaPixels : VolumePlanner<Facts, kConstants> {
   }
   /// What arranges x, before the main kernel.
   static void add_arranging(LaunchPlan& launch, const Facts& f, Constants& c) {
-    if (splits(f)) {
+    if (splits(f.layer)) {
       add_scales(launch, f, c);
     }
     launch.kernels.insert(main_of(launch), {.function = "arrange_input",

@@ -40,10 +40,6 @@ CONVTGEN_CONSTANTS(kThreads, kTileN, kItems, kWarpPositions, kChannelTiles, kUni
                    kRowUnits, kPitch, kWindowBytes, kPositionStep, kPack, kTwoCopies, kSteps, kFullSteps, kStepWords,
                    kStoreTiles, kAccumulators, kSharedBytes, kAlignment);
 
-bool splits(const Facts& f) {
-  return f.layer.compute == Compute::kF32x3;
-}
-
 std::int64_t extent(const Facts& f, std::size_t axis) {
   return std::max<std::int64_t>(1, f.sizes.extents[axis]);
 }
@@ -86,7 +82,7 @@ std::vector<std::int64_t> products_of(const Facts& f, const Block& b) {
   std::vector<std::int64_t> choices;
   const std::int64_t tiles = b.block_n / 8;
   for (std::int64_t n = f.of(b)[kStoreTiles]; n <= tiles; n += f.of(b)[kStoreTiles]) {
-    if (tiles % n == 0 && b.m_tiles * n * 4 <= (splits(f) ? kMostSplitAccumulators : kMostAccumulators)) {
+    if (tiles % n == 0 && b.m_tiles * n * 4 <= (splits(f.layer) ? kMostSplitAccumulators : kMostAccumulators)) {
       choices.push_back(n);
     }
   }
@@ -114,8 +110,8 @@ void add_tiles(const Facts& f, Block b, std::vector<Block>& out) {
 
 /// Registers of a thread and blocks of an SM; `least_bytes`: of what did not fit.
 bool fits_sm(const Facts& f, Block& b, std::int64_t& least_bytes) {
-  const std::int64_t registers = round_up((splits(f) ? 2 : 1) * (f.of(b)[kAccumulators] + 4 * b.m_tiles) +
-                                              (splits(f) ? kOtherSplitRegisters : kOtherRegisters),
+  const std::int64_t registers = round_up((splits(f.layer) ? 2 : 1) * (f.of(b)[kAccumulators] + 4 * b.m_tiles) +
+                                              (splits(f.layer) ? kOtherSplitRegisters : kOtherRegisters),
                                           8);
   const std::int64_t bytes = f.of(b)[kSharedBytes];
   if (bytes > f.target.max_shared_bytes) {
@@ -164,7 +160,7 @@ double cut_lines(const Facts& f, const Block& b, Constants& c) {
 struct MmaGradInput : Planner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradInput;
   static constexpr Features kNeeds = {Feature::kMmaF16, Feature::kCpAsync};
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
+  static constexpr auto& kComputes = kSplitModes;
   static constexpr bool kNeedsShape = true;
 
   static Checks checks(const Layer& layer) {
@@ -176,15 +172,16 @@ struct MmaGradInput : Planner<Facts, kConstants> {
                 kMostOuts)};
   }
   static Checks size_checks(const Facts& f) {
-    const Compute of = splits(f) ? Compute::kTf32 : f.layer.compute;
-    return {check_warp_products(f.target, of, kNeeds), splits(f) ? check_split_products(f.target, of) : Result<void>()};
+    const Compute of = splits(f.layer) ? Compute::kTf32 : f.layer.compute;
+    return {check_warp_products(f.target, of, kNeeds),
+            splits(f.layer) ? check_split_products(f.target, of) : Result<void>()};
   }
   static Parameters parameters(const Problem& problem) {
     Parameters p = scalar_parameters(problem.layer, Direction::kGradInput);
     p.erase(p.find("Sum"));
     p.erase(p.find("element_kind"));
     p.emplace("type", product_type(problem.layer.dtype));
-    p.emplace("splits", problem.layer.compute == Compute::kF32x3);
+    p.emplace("splits", splits(problem.layer));
     return p;
   }
   static Blocks blocks(const Facts& f) {
@@ -213,10 +210,10 @@ struct MmaGradInput : Planner<Facts, kConstants> {
     const auto m = static_cast<double>(b.m_tiles), n = static_cast<double>(b.n_tiles);
     const double steps = c.number(kSteps), ragged = steps - c.number(kFullSteps);
     const double items = c.number(kItems);
-    const double products = (splits(f) ? 3 : 1) * steps * m * n;
+    const double products = (splits(f.layer) ? 3 : 1) * steps * m * n;
     const double loads = 4 * m * steps;
     // Values are rounded, or split and their sums added to totals each four steps.
-    const double rounding = splits(f) ? kSplitWord * loads + 2 * steps * m * n : f.bytes == 4 ? loads : 0;
+    const double rounding = splits(f.layer) ? kSplitWord * loads + 2 * steps * m * n : f.bytes == 4 ? loads : 0;
     // Of a warp, for an item: besides products and loads, words' places and masks; positions and their stores.
     const double stores = 8 * m * n / static_cast<double>(b.store) / 2 * (b.store == 1 ? 1.0 : 2.0);
     const double instructions = products + loads + rounding + steps * (n + 8) + ragged * (4 * m + 12) +
@@ -228,15 +225,16 @@ struct MmaGradInput : Planner<Facts, kConstants> {
                               : std::max(b.copy_bytes, std::min(kSector, y_tensor_channels(f.layer) * f.bytes)));
     const double shifted = c[kTwoCopies] != 0 ? c.number(kWindowBytes) / 16 : 0;
     const double copies = (units * f.factors.mma_input_copy + shifted * f.factors.mma_input_shift) / 32;
-    const double tile = cycles_of(f.target, {.tensor_cycles = items * products * f.target.sm.mma_cycles,
-                                             .shared_wavefronts = items * (loads * wavefronts_of_load(f, b, c) +
-                                                                           steps * ((splits(f) ? 4 : 2) * n + 2)) +
-                                                                  c.number(kWindowBytes) / 128,
-                                             .instructions = (items * instructions + copies) / 4,
-                                             .l2_bytes = units * copied});
+    const double tile = cycles_of(
+        f.target, {.tensor_cycles = items * products * f.target.sm.mma_cycles,
+                   .shared_wavefronts =
+                       items * (loads * wavefronts_of_load(f, b, c) + steps * ((splits(f.layer) ? 4 : 2) * n + 2)) +
+                       c.number(kWindowBytes) / 128,
+                   .instructions = (items * instructions + copies) / 4,
+                   .l2_bytes = units * copied});
     const double waits = 1 + f.factors.mma_input_wait / static_cast<double>(b.warps * b.blocks_per_sm);
-    const double weights =
-        steps * c.number(kTileN) * 64 * (f.factors.mma_input_weight + (splits(f) ? kSplitWord : 0)) / 128;
+    const double of_weight = f.factors.mma_input_weight + (splits(f.layer) ? kSplitWord : 0);
+    const double weights = steps * c.number(kTileN) * 64 * of_weight / 128;
     const std::int64_t tiles = f.sizes.batch * ceil_div(extent(f, kHeight), b.tile_h) *
                                ceil_div(extent(f, kWidth), b.tile_w) * c[kChannelTiles];
     const std::int64_t at_once = f.target.multiprocessors * b.blocks_per_sm;
@@ -258,7 +256,7 @@ struct MmaGradInput : Planner<Facts, kConstants> {
             fmt::format("tensor cores: {} output channels of a group; {} steps of K have their taps, read from a "
                         "window of grad_y; a warp makes {} positions of {} channels{}",
                         f.group_out, c[kSteps], 16 * b.m_tiles, 8 * b.n_tiles,
-                        splits(f) ? " by three products of tf32" : ""),
+                        splits(f.layer) ? " by three products of tf32" : ""),
             {.axes = {{per(Quantity::kInHeight), b.tile_h},
                       {per(Quantity::kInWidth), b.tile_w},
                       {per(Quantity::kBatch), 1}},

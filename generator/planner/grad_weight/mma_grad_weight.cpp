@@ -45,7 +45,7 @@ constexpr std::int64_t kLeastOfVolumes = 4;  // channels of groups, which no oth
 
 /// Whether asynchronous copies bring what products read.
 bool can_copy(const Facts& f) {
-  return !splits(f) && f.target.features.has(Feature::kCpAsync);
+  return !splits(f.layer) && f.target.features.has(Feature::kCpAsync);
 }
 
 /// Whether copies can bring rows of NCHW: of tf32, whose elements are words of fragments as they lie, or of 16 bits by
@@ -106,7 +106,7 @@ bool choose_blocks(const Facts& f, Block& b) {
   const BlockNeeds needs = {.threads = c[kThreads],
                             .registers = std::min(kMostRegisters, registers_of(f, b, c)),
                             .shared_bytes = c[kSharedBytes]};
-  if (splits(f) && !f.target.features.has(Feature::kCpAsync) && registers_of(f, b, c) > kMostSplitOfTuring) {
+  if (splits(f.layer) && !f.target.features.has(Feature::kCpAsync) && registers_of(f, b, c) > kMostSplitOfTuring) {
     return false;
   }
   if (needs.shared_bytes > f.target.max_shared_bytes || !have_registers(needs, 1) || c[kBatchWords] > kMostBatchWords) {
@@ -148,7 +148,7 @@ double choose_slices(const Facts& f, Block& b) {
   double least = 0;
   for (const Slices& choice : slice_choices(facts)) {
     b.slices = choice.slices;
-    b.promote_stages = splits(f) ? 0 : choice.promote_stages;
+    b.promote_stages = splits(f.layer) ? 0 : choice.promote_stages;
     const double seconds = seconds_of(f, b, f.of(b));
     if (least == 0 || seconds < least) {
       best = b;
@@ -195,7 +195,7 @@ bool choose_strip(const Facts& f, Block& b, std::int64_t most) {
   if (rows * k != b.tile_rows * part) {
     return false;
   }
-  if (splits(f) && b.tile_rows * b.tile_columns > grad_weight::kMostSplitSteps * k * b.warps_k) {
+  if (splits(f.layer) && b.tile_rows * b.tile_columns > grad_weight::kMostSplitSteps * k * b.warps_k) {
     return false;
   }
   for (b.strip = most; b.strip >= 1; b.strip /= 2) {
@@ -227,7 +227,7 @@ struct Found {
       Block sums(tile);
       sums.sums_bias = true;
       // Else ptxas spills. Of split values, whose accumulators are three, it does not.
-      if (splits(f) || registers_of(f, sums, f.of(sums)) <= kMostRegisters) {
+      if (splits(f.layer) || registers_of(f, sums, f.of(sums)) <= kMostRegisters) {
         keep(f, sums);
       }
     }
@@ -275,7 +275,7 @@ void add_positions(const Facts& f, Block b, bool is_large, std::vector<Block>& o
         Block tile(b);
         tile.tile_columns = strips / b.tile_rows * b.strip * k;
         if (tile.tile_columns < 2 * f.sizes.extents[kWidth] && strips % b.warps_k == 0 &&
-            (!splits(f) || strips / b.warps_k * b.strip <= grad_weight::kMostSplitSteps) && fits_strip(f, tile)) {
+            (!splits(f.layer) || strips / b.warps_k * b.strip <= grad_weight::kMostSplitSteps) && fits_strip(f, tile)) {
           found.add(f, tile);
         }
       }
@@ -309,7 +309,7 @@ void add_warps(const Facts& f, Block b, bool is_large, std::vector<Block>& out) 
       const bool whole_in = in * 16 >= f.group_in, whole_out = outs * 8 >= f.group_out;
       if (accumulators > f.of({})[kMostAccumulators] || (in > 1 && ceil_div(in, 2) * 16 >= f.group_in) ||
           (outs > 1 && outs / 2 * 8 >= f.group_out) ||
-          (is_large && accumulators < (splits(f) ? kLeastSplitAccumulators : kLeastAccumulators) &&
+          (is_large && accumulators < (splits(f.layer) ? kLeastSplitAccumulators : kLeastAccumulators) &&
            !(whole_in && whole_out))) {
         continue;
       }
@@ -366,21 +366,21 @@ Result<void> check_volume_channels(const Layer& layer) {
 struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradWeight;
   static constexpr Features kNeeds = {Feature::kLdmatrix, Feature::kMmaF16K8};
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
+  static constexpr auto& kComputes = kSplitModes;
   static constexpr bool kTakesDepth = true;
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
     // Values are split by units of eight channels, and scanned by four.
     return {layer.dimensions == 3 ? check_volume_channels(layer) : check_group_channels(layer),
-            grad_weight::splits(layer) ? grad_weight::check_channels_last(layer, 8) : Result<void>{}};
+            splits(layer) ? grad_weight::check_channels_last(layer, 8) : Result<void>{}};
   }
   static Checks size_checks(const Facts& f) { return {check_warp_products(f.target, f.layer.compute, kNeeds)}; }
   static Parameters parameters(const Problem& problem) { return grad_weight::word_parameters_of(problem); }
   static Blocks blocks(const Facts& f) {
     Block first = {.bias_slices = bias_slices(f.problem)};
     choose_copies(f, first);
-    if (splits(f)) {
+    if (splits(f.layer)) {
       first.scan_slices = scan_slices(f.target, f.of(first)[kScanTiles]);
     }
     std::vector<Block> out = blocks_from(f, first);
@@ -404,8 +404,8 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         b.slices == 1 ? "" : "s"),
             fmt::format("tensor cores: {} warps make {}products over positions of {} x {} channels by {} taps; {} "
                         "stages of {}x{} positions{}{}{}{}",
-                        c[kThreads] / 32, splits(f) ? "three f16 " : "", 16 * c[kWarpInTiles], 8 * c[kWarpOutTiles],
-                        b.taps_h * c[kWarpTapsW], b.stages, b.tile_rows, b.tile_columns,
+                        c[kThreads] / 32, splits(f.layer) ? "three f16 " : "", 16 * c[kWarpInTiles],
+                        8 * c[kWarpOutTiles], b.taps_h * c[kWarpTapsW], b.stages, b.tile_rows, b.tile_columns,
                         b.along_row ? ", strips along rows" : "",
                         b.copy_bytes == 0             ? " through registers"
                         : b.copies_in && b.copies_out ? ""
@@ -422,7 +422,7 @@ struct MmaGradWeight : WarpgroupPlanner<Facts, kConstants> {
                 .bias_slices = b.bias_slices,
                 .totals_bytes = b.promote_stages > 0 ? b.slices * c[kSliceBlocks] * c[kTotals] * 4 : 0,
                 .sums_channels = !b.sums_bias});
-    if (splits(f)) {
+    if (splits(f.layer)) {
       add_scan(launch, b.scan_slices, c[kScanTiles], c[kScanSharedBytes], c[kScannedChannels]);
     }
   }

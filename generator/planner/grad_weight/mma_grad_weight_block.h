@@ -23,11 +23,8 @@ CONVTGEN_CONSTANTS(kMostAccumulators, kThreads, kInstructionK, kWeights, kSliceB
                    kVector, kParts, kInputSpan, kWindowSpan, kInputIsEven, kWindowIsEven, kSpannedColumns, kScanTiles,
                    kScanSharedBytes, kScannedChannels, kTapGroups, kRowsAreWhole, kPlanar, kInputRun, kWindowRun);
 
-inline bool splits(const Facts& f) {
-  return grad_weight::splits(f.layer);
-}
 inline double products_of_value(const Facts& f) {
-  return splits(f) ? grad_weight::kSplitProducts : 1;
+  return splits(f.layer) ? grad_weight::kSplitProducts : 1;
 }
 
 /// Whether copies bring rows of NCHW of 16 bits as they lie.

@@ -63,7 +63,7 @@ BroughtWork work_of(const Facts& f, const Brought& b, Constants& c) {
   }
   const auto span = static_cast<double>(b.span);
   const double stored = 4 * c.number(kParts) * span;
-  const double one = splits(f) ? f.factors.mma_grad_weight_split : f.factors.mma_grad_weight_turn;
+  const double one = splits(f.layer) ? f.factors.mma_grad_weight_split : f.factors.mma_grad_weight_turn;
   const double of_turn =
       b.is_wide ? f.factors.mma_grad_weight_wide : one * (1 + (span - 1) * f.factors.mma_grad_weight_span);
   BroughtWork work = {.instructions = b.turns * of_turn};
@@ -138,7 +138,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   const bool narrow = !f.channels_last && b.tile_columns < f.sizes.extents[kWidth];
   const double memory_waste = narrow ? std::max(1.0, 64 / static_cast<double>(b.tile_columns * f.bytes)) : 1;
   // Totals of values that are split: three instructions for an accumulator each 16 steps.
-  const double promoted = splits(f) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
+  const double promoted = splits(f.layer) ? warps * c.number(kAccumulators) * 3 * c.number(kKSteps) / 16 : 0;
   // B fragments of as many taps as a plane of the stride has are added up: in tf32 by two instructions, else by
   // products with ones.
   const double summed = b.sums_bias ? c.number(kOwnStrips) * static_cast<double>(b.strip * b.warps_out * b.warps_k) *
@@ -175,11 +175,11 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
           ? static_cast<double>(f.shape.output_elements * f.bytes) / f.target.bytes_per_second + f.target.launch_seconds
           : 0;
   return bias_seconds +
-         call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f) ? 1 : 0),
+         call_seconds(f, {.launches = (b.slices > 1 ? 2.0 : 1.0) + (splits(f.layer) ? 1 : 0),
                           .first_cycles = f.factors.mma_grad_weight_begin * std::ceil(blocks / at_once),
                           .waves = std::ceil(blocks),
                           .wave_cycles = block,
-                          .memory_bytes = f.cost.bytes * (splits(f) ? 2 : 1) * memory_waste + sum_bytes / 2,
+                          .memory_bytes = f.cost.bytes * (splits(f.layer) ? 2 : 1) * memory_waste + sum_bytes / 2,
                           .measured = f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3
                                           ? f.factors.mma_grad_weight_beside_wgmma
                                           : f.factors.mma_grad_weight_measured});

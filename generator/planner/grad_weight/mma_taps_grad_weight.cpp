@@ -41,10 +41,6 @@ CONVTGEN_CONSTANTS(kThreads, kInstructionK, kWeights, kSliceBlocks, kRowTiles, k
                    kInputCopy, kWindowCopy, kStageBytes, kSharedBytes, kAlignment, kAddParts, kAddSharedBytes,
                    kTapGroups);
 
-bool splits(const Facts& f) {
-  return f.layer.compute == Compute::kF32x3;
-}
-
 std::int64_t tiles_of(const Facts& f, const Block& b) {
   return f.sizes.batch * ceil_div(f.sizes.extents[kHeight], b.tile_rows) *
          ceil_div(f.sizes.extents[kWidth], b.tile_columns);
@@ -65,16 +61,16 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
   constexpr double kLatency = 1000;         // cycles until a copy has come
   constexpr double kPut = 3, kStored = 20;  // instructions for a result: to shared memory, from there to memory
   const double warps = c.number(kThreads) / 32, steps = c.number(kOwnSteps) * warps;
-  const double products = (splits(f) ? 3 : 1) * steps * c.number(kRowTiles) * c.number(kTilesAcross);
+  const double products = (splits(f.layer) ? 3 : 1) * steps * c.number(kRowTiles) * c.number(kTilesAcross);
   const bool tf32 = f.bytes == 4;
   const double words = 4 * c.number(kTilesAcross) / (tf32 ? 2 : c.number(kTilesTogether));  // of a lane, for columns
   const double rows = 4 * c.number(kRowTiles);
   const double loads = steps * (words + rows);
   // Values are rounded, or split and their products promoted each four steps; halves of words change places.
   constexpr double kSplitWord = 8;
-  const double others = steps * (splits(f) ? kSplitWord * (words + rows) + c.number(kAccumulators) / 2
-                                 : tf32    ? words + rows
-                                           : words);
+  const double others = steps * (splits(f.layer) ? kSplitWord * (words + rows) + c.number(kAccumulators) / 2
+                                 : tf32          ? words + rows
+                                                 : words);
   const StageWork input = copies_of(f, c.number(kInputCopies), c[kInputCopy]);
   const StageWork window = copies_of(f, c.number(kWindowCopies), c[kWindowCopy]);
   const double blocks = c.number(kSliceBlocks) * static_cast<double>(b.slices) / f.target.multiprocessors;
@@ -114,7 +110,7 @@ double seconds_of(const Facts& f, const Block& b, Constants& c) {
 /// Whether a block fits an SM; chooses how many do.
 bool choose_blocks(const Facts& f, Block& b) {
   Constants& c = f.of(b);
-  const std::int64_t registers = round_up((splits(f) ? 2 : 1) * (c[kAccumulators] + 4 * c[kRowTiles]) +
+  const std::int64_t registers = round_up((splits(f.layer) ? 2 : 1) * (c[kAccumulators] + 4 * c[kRowTiles]) +
                                               c[kTilesAcross] / c[kTilesTogether] + kOtherRegisters,
                                           std::int64_t{8});
   if (c[kSharedBytes] > f.target.max_shared_bytes || registers > 255) {
@@ -203,15 +199,15 @@ std::vector<std::int64_t> in_choices(const Facts& f) {
 std::vector<Block> with_warps(const Facts& f, const Block& of) {
   std::vector<Block> out;
   for (const std::int64_t warps : {4, 8}) {
-    for (std::int64_t in = ceil_div(of.block_in, 16 * (splits(f) ? kMostSplitRowTiles : kMostRowTiles)); in <= warps;
-         in *= 2) {
+    for (std::int64_t in = ceil_div(of.block_in, 16 * (splits(f.layer) ? kMostSplitRowTiles : kMostRowTiles));
+         in <= warps; in *= 2) {
       for (std::int64_t columns = 1; columns * in <= warps; columns *= 2) {
         Block b(of);
         b.warps_in = in;
         b.warps_columns = columns;
         b.warps_k = warps / (in * columns);
         if (of.block_in % (16 * in) == 0 && warps % (in * columns) == 0 &&
-            f.of(b)[kAccumulators] <= (splits(f) ? kMostSplitAccumulators : kMostAccumulators) &&
+            f.of(b)[kAccumulators] <= (splits(f.layer) ? kMostSplitAccumulators : kMostAccumulators) &&
             choose_positions(f, b)) {
           out.push_back(b);
           break;  // more warps along columns load more
@@ -225,7 +221,7 @@ std::vector<Block> with_warps(const Facts& f, const Block& of) {
 struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
   static constexpr Direction kDirection = Direction::kGradWeight;
   static constexpr Features kNeeds = {Feature::kCpAsync, Feature::kLdmatrix, Feature::kMmaBf16};
-  static constexpr std::array kComputes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
+  static constexpr auto& kComputes = kSplitModes;
   static constexpr std::size_t kMostPlans = 10;
 
   static Checks checks(const Layer& layer) {
@@ -239,7 +235,7 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
     p.erase(p.find("element_kind"));
     p.insert({{"type", product_type(problem.layer.dtype)},
               {"store", std::int64_t{1}},
-              {"splits", problem.layer.compute == Compute::kF32x3},
+              {"splits", splits(problem.layer)},
               {"add_waits", problem.target.features.has(Feature::kPdl)}});
     return p;
   }
@@ -268,7 +264,7 @@ struct MmaTapsGradWeight : WarpgroupPlanner<Facts, kConstants> {
                         std::min(b.block_in, f.group_in), b.block_out, b.slices, b.slices == 1 ? "" : "s"),
             fmt::format("tensor cores: {} warps make {}products over positions of {} channels x {} columns of taps; {} "
                         "stages of {}x{} positions{}{}",
-                        c[kThreads] / 32, splits(f) ? "three tf32 " : "", 16 * c[kRowTiles], 8 * c[kTilesAcross],
+                        c[kThreads] / 32, splits(f.layer) ? "three tf32 " : "", 16 * c[kRowTiles], 8 * c[kTilesAcross],
                         b.stages, b.tile_rows, b.tile_columns,
                         b.promote_stages > 0 ? fmt::format(", promoted every {}", b.promote_stages) : "",
                         b.sums_bias ? ", with sums of grad_y" : ""),

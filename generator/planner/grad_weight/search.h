@@ -55,11 +55,6 @@ struct Traits {
   std::string (*positions_text)(const Block& b);
 };
 
-/// Values are split in two parts: of f16, scaled by the largest magnitudes, which another kernel finds before; or of
-/// tf32.
-[[nodiscard]] inline bool splits(const Layer& layer) {
-  return layer.compute == Compute::kF32x3;
-}
 /// Parts of a value; products of parts that make one; and the most k-steps of a stage of them: those of one promotion.
 inline constexpr std::int64_t kSplitParts = 2, kSplitProducts = 3, kMostSplitSteps = 16;
 /// Of parts of tf32: instructions for four values of a thread, with their loads, stores and places; k-steps of a

@@ -13,7 +13,14 @@ namespace convtgen {
 
 /// The modes of products of elements of the layer's type, and those of 16 bits.
 inline constexpr std::array kProductModes = {Compute::kTf32, Compute::kF16, Compute::kBf16};
+/// The same, and that of values of fp32 that are split in parts, whose products are added.
+inline constexpr std::array kSplitModes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3};
 inline constexpr std::array kHalfModes = {Compute::kF16, Compute::kBf16};
+
+/// Whether values are split in two parts: of f16, scaled by the largest magnitudes, which are found before; or of tf32.
+[[nodiscard]] inline bool splits(const Layer& layer) {
+  return layer.compute == Compute::kF32x3;
+}
 
 /// Of one product: what 64 positions are multiplied by.
 inline constexpr std::int64_t kMostProductColumns = 256;

@@ -53,7 +53,7 @@ __device__ __forceinline__ unsigned int high_part(unsigned int word) {
   return word & 0xffffe000u;
 }
 
-// What is left of a value beside its high part.
+// What is left of a value without its high part.
 __device__ __forceinline__ unsigned int rest_of(unsigned int word, unsigned int high) {
   const float value = __uint_as_float(word);
   const float rest = fmaf(value, 2.3283064e-10f, value - __uint_as_float(high));
