@@ -14,7 +14,7 @@ for part in "${@:-build}"; do
   case "$part" in
     build) packages+=(g++ cmake ninja-build libfmt-dev libcli11-dev nlohmann-json3-dev libboost-context-dev
                       libsodium-dev libprotozero-dev python3 python3-pip) ;;
-    tests) packages+=(libgtest-dev libbenchmark-dev binutils git make pkg-config) ;;
+    tests) packages+=(libgtest-dev libgmock-dev libbenchmark-dev binutils git make pkg-config) ;;
     python) packages+=(python3-dev python3-venv) ;;
     templates) packages+=(clang-19 libclang-19-dev libclang-cpp19-dev llvm-19-dev libclang-rt-19-dev) ;;
     browser) packages+=(chromium-headless-shell) ;;
