@@ -4,8 +4,8 @@
 //   predict_plans RECORDS.json...
 //
 // First prints the measured plans as one line of JSON. Then, for each line of standard input, which is a list of
-// name=value (generator/planner/chip/cost_factors.h; an empty line changes none), it prints the predicted seconds of all
-// of them as a line of JSON; 0 where nothing is predicted.
+// name=value (generator/planner/chip/cost_factors.h; an empty line changes none), it prints the predicted seconds of
+// all of them as a line of JSON; 0 where nothing is predicted.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -81,9 +81,10 @@ Result<void> check_files(const Layer& layer, Direction direction, const ArrayFil
     if (role == Role::kBias && direction == Direction::kForward) {
       return fail(fmt::format("{}: a bias was given, and the layer has none; write 'bias' in the layer", path));
     }
-    return fail(fmt::format("{}: {} gives {}, and {} reads {}; leave it out, or choose another direction with "
-                            "--direction",
-                            path, option, name_of(role), name_of(direction), names_text(read)));
+    return fail(
+        fmt::format("{}: {} gives {}, and {} reads {}; leave it out, or choose another direction with "
+                    "--direction",
+                    path, option, name_of(role), name_of(direction), names_text(read)));
   }
   return {};
 }
@@ -128,8 +129,8 @@ Result<std::pair<HostArray, ImageSizes>> read_images(const std::string& path, Ro
   ImageSizes sizes{.batch = array->shape[0]};
   std::copy_n(array->shape.begin() + (last ? 1 : 2), axes, sizes.extents.end() - static_cast<std::ptrdiff_t>(axes));
   if (layer.dimensions == 1 && sizes.extents[kHeight] != 1) {
-    return fail(fmt::format("{}: {} has height {}; a conv_transpose1d takes 1", path, name_of(role),
-                            sizes.extents[kHeight]));
+    return fail(
+        fmt::format("{}: {} has height {}; a conv_transpose1d takes 1", path, name_of(role), sizes.extents[kHeight]));
   }
   return std::pair{*std::move(array), sizes};
 }
@@ -213,13 +214,13 @@ Result<RunInputs> make_inputs(const Layer& layer, Direction direction, const Inp
       text += fmt::format("x{}", given->extents[axis]);
     }
     if (!sizes.text.empty() && sizes.text != text) {
-      return fail(fmt::format("{}: {} is for --input {}, and --input {} was given", path, name_of(first), text,
-                              sizes.text));
+      return fail(
+          fmt::format("{}: {} is for --input {}, and --input {} was given", path, name_of(first), text, sizes.text));
     }
     if (sizes.text.empty() && !fits(layer, *given)) {
       return fail(
-          fmt::format("{}: {} is for an input of {}, and this layer's is {}; --input {} changes the layer to that", path,
-                      name_of(first), text, sizes_text(layer), text));
+          fmt::format("{}: {} is for an input of {}, and this layer's is {}; --input {} changes the layer to that",
+                      path, name_of(first), text, sizes_text(layer), text));
     }
     sizes.text = text;
   }

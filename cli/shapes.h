@@ -11,8 +11,8 @@
 
 namespace convtgen::cli {
 
-/// Arrays of 1-D layers have a height of 1 that users leave out: (N, C, L), (N, L, C), (Cin, Cout/groups, KL). Its place
-/// in the shape; a bias has no height.
+/// Arrays of 1-D layers have a height of 1 that users leave out: (N, C, L), (N, L, C), (Cin, Cout/groups, KL). Its
+/// place in the shape; a bias has no height.
 [[nodiscard]] std::size_t height_axis(const Layer& layer, Role role);
 [[nodiscard]] std::vector<std::int64_t> user_shape(const Layer& layer, Role role, std::vector<std::int64_t> shape);
 

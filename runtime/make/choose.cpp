@@ -28,9 +28,8 @@ struct ValueText {
 
 std::string plan_text(const Plan& plan) {
   std::string text = fmt::format("template {}: {}\n", plan.template_name, plan.summary);
-  text +=
-      fmt::format("launch {} threads and {} bytes of dynamic shared memory a block\n", plan.launch.main().threads,
-                  plan.launch.main().shared_bytes);
+  text += fmt::format("launch {} threads and {} bytes of dynamic shared memory a block\n", plan.launch.main().threads,
+                      plan.launch.main().shared_bytes);
   if (plan.launch.packed_bytes() > 0) {
     text += fmt::format("workspace of {} bytes for a packed copy of the weights\n", plan.launch.packed_bytes());
   }

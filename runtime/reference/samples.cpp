@@ -72,9 +72,9 @@ Samples choose_of_images(const Layer& layer, const Shape& shape, const SampleOpt
     const std::int64_t corner_planes = std::min(planes, options.most_borders / 8);
     for (std::int64_t i = 0; i < corner_planes; ++i) {
       const std::int64_t plane = i * (planes / corner_planes);
-      for (const std::int64_t k : {std::int64_t{0}, extents[kWidth] - 1,
-                                   (std::min<std::int64_t>(extents[kHeight], 2) - 1) * extents[kWidth],
-                                   std::min<std::int64_t>(extents[kHeight], 2) * extents[kWidth] - 1}) {
+      for (const std::int64_t k :
+           {std::int64_t{0}, extents[kWidth] - 1, (std::min<std::int64_t>(extents[kHeight], 2) - 1) * extents[kWidth],
+            std::min<std::int64_t>(extents[kHeight], 2) * extents[kWidth] - 1}) {
         add_border(plane, k);
       }
     }

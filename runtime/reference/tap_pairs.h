@@ -12,8 +12,8 @@
 
 namespace convtgen {
 
-/// Of one axis and one of its taps: `count` places of the input from `in` on, which the tap brings to `out` and to every
-/// stride-th place after it.
+/// Of one axis and one of its taps: `count` places of the input from `in` on, which the tap brings to `out` and to
+/// every stride-th place after it.
 struct TapRow {
   std::int64_t in = 0, out = 0, count = 0;
 };

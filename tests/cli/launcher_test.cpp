@@ -74,8 +74,10 @@ TEST(Launcher, WrongUsage) {
   expect({"-o", "out", "--shared-only", "--layer", "up"}, 2, "--shared-only is for the whole set");
   expect({"-o", "out", "--header", "net.hpp"}, 2, "header 'net.hpp'");
   expect({"-o", "out", "--arch", "compute_90a"}, 2, "compute_80");
-  expect({"-o", "out", "--direction", "grad_input"}, 1, "layer 'up': directions: the layer has forward, and a kernel for grad_input");
-  expect({"-o", "out", "--direction", "forward", "--direction", "grad_weight"}, 1, "a kernel for grad_weight is wanted");
+  expect({"-o", "out", "--direction", "grad_input"}, 1,
+         "layer 'up': directions: the layer has forward, and a kernel for grad_input");
+  expect({"-o", "out", "--direction", "forward", "--direction", "grad_weight"}, 1,
+         "a kernel for grad_weight is wanted");
   expect({"-o", "out", "layers.convt"}, 2, "layer 'up' is in the set twice");
   const Outcome word = convtgen({"launcher", seeds(), "--namespace", "class"});
   EXPECT_EQ(word.exit, 2);

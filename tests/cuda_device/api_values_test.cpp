@@ -15,15 +15,15 @@ namespace {
 
 // Both are passed alike: an enumeration as an int, a pointer as a pointer, a pointer to those likewise.
 template <typename Ours, typename Theirs>
-constexpr bool kSamePassing = sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-                              (std::is_integral_v<Ours> || std::is_enum_v<Ours>) ==
-                                  (std::is_integral_v<Theirs> || std::is_enum_v<Theirs>);
+constexpr bool kSamePassing =
+    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+    (std::is_integral_v<Ours> || std::is_enum_v<Ours>) == (std::is_integral_v<Theirs> || std::is_enum_v<Theirs>);
 
 template <typename Ours, typename Theirs>
 struct SameSignature : std::false_type {};
 template <typename R, typename... A, typename S, typename... B>
-requires(sizeof...(A) == sizeof...(B)) struct SameSignature<R (*)(A...), S (*)(B...)>
-    : std::bool_constant<kSamePassing<R, S> && (kSamePassing<A, B> && ...)> {
+  requires(sizeof...(A) == sizeof...(B))
+struct SameSignature<R (*)(A...), S (*)(B...)> : std::bool_constant<kSamePassing<R, S> && (kSamePassing<A, B> && ...)> {
 };
 
 TEST(ApiValuesTest, DriverValues) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "generator/layer/shape.h"
-#include "generator/planner/search/integers.h"
 #include "generator/planner/plan/plan.h"
+#include "generator/planner/search/integers.h"
 #include "tests/planner/problems.h"
 
 namespace convtgen::testing {
@@ -29,7 +29,8 @@ namespace convtgen::testing {
          ceil_div(positions_of(shape.out[kWidth], layer.axes[kWidth]), integer(plan, "tile_w"));
 }
 
-[[nodiscard]] inline std::int64_t tiles_of_window_sequence(const Layer& /*layer*/, const Plan& plan, const Shape& shape) {
+[[nodiscard]] inline std::int64_t tiles_of_window_sequence(const Layer& /*layer*/, const Plan& plan,
+                                                           const Shape& shape) {
   return ceil_div(shape.batch * shape.out[kHeight] * shape.out[kWidth], integer(plan, "tile_w"));
 }
 

@@ -66,8 +66,8 @@ static int ns_choose_compiled(const ns_kernel* kernel, ns_place* place) {
   if (ns_shared_bytes(place->binary) > (unsigned int)most_shared) {
     return ns_fail(NS_UNSUPPORTED,
                    "%s for %s needs %u bytes of shared memory a block, and this GPU of compute capability %d.%d has %d",
-                   kernel->name, place->binary->architecture, ns_shared_bytes(place->binary), capability,
-                   minor, most_shared);
+                   kernel->name, place->binary->architecture, ns_shared_bytes(place->binary), capability, minor,
+                   most_shared);
   }
   for (i = 0; code == cudaSuccess && i < place->binary->part_count; ++i) {
     const ns_part* part = &place->binary->parts[i];
@@ -147,8 +147,8 @@ static cudaError_t ns_launch_part(const ns_part* part, unsigned int blocks, void
 #else
   (void)overlaps;
 #endif
-  return cudaLaunchKernel(part->function, dim3(blocks, 1, 1), dim3(part->threads, 1, 1), parameters,
-                          part->shared_bytes, stream);
+  return cudaLaunchKernel(part->function, dim3(blocks, 1, 1), dim3(part->threads, 1, 1), parameters, part->shared_bytes,
+                          stream);
 }
 
 /* The driver's cuTensorMapEncodeTiled, through the runtime: nothing of the driver is linked. Null where it has none. */

@@ -37,8 +37,8 @@ struct Target {
   RateSource rates = RateSource::kDataSheet;
   Features features = {};
   int multiprocessors = 0;
-  int max_shared_bytes = 0;     // dynamic shared memory one block may ask for
-  int shared_bytes_per_sm = 0;  // shared memory all blocks of an SM share
+  int max_shared_bytes = 0;          // dynamic shared memory one block may ask for
+  int shared_bytes_per_sm = 0;       // shared memory all blocks of an SM share
   int reserved_shared_bytes = 1024;  // of that, for each block
   int max_threads_per_sm = 0;
   double bytes_per_second = 0;  // device memory

@@ -35,8 +35,8 @@ double whole_flops(const Facts& f, Constants& c, std::int64_t blocks) {
   return 2 * whole * outputs * static_cast<double>(f.summed) * static_cast<double>(tap_count(f.layer));
 }
 
-/// Seconds in which blocks wait for what they stage. A thread waits for the loads that it issues together: 0.4 to 0.6 us
-/// were measured on an H200, whatever the block.
+/// Seconds in which blocks wait for what they stage. A thread waits for the loads that it issues together: 0.4 to 0.6
+/// us were measured on an H200, whatever the block.
 double staging_seconds(const Facts& f, const Block& b, Constants& c, std::int64_t blocks) {
   constexpr double kTurn = 0.5e-6;
   const auto turns = [&](std::int64_t places) {
