@@ -25,7 +25,7 @@ git clone --quiet --no-hardlinks "$project" "$folder/root/convtgen"
 
 # In a name space of its own for mounts, so that these end with it.
 FOLDER=$folder COMMANDS=$commands unshare --mount --pid --fork bash -euo pipefail -c '
-  mount --bind /dev "$FOLDER/dev"
+  mount --rbind /dev "$FOLDER/dev"
   mount -t tmpfs shm "$FOLDER/dev/shm"
   mount -t proc proc "$FOLDER/proc"
   clean=(env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)

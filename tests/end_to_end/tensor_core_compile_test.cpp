@@ -84,7 +84,12 @@ std::vector<Case> cases(std::string_view template_name, const CompiledPlans& wan
   std::vector<Case> out;
   for (const char* layer : wanted.layers) {
     const Problem problem{parse_layer(layer).value(), wanted.direction, target_named("sm_90a").value()};
-    out.push_back({layer, problem, std::string(template_name), std::nullopt});
+    const std::vector<Plan> plans = plan(problem).value();
+    const auto first = std::ranges::find(plans, template_name, &Plan::template_name);
+    if (first == plans.end()) {
+      throw std::runtime_error(fmt::format("{} has no plan of {}", layer, template_name));
+    }
+    out.push_back({layer, problem, std::string(template_name), *first});
   }
   std::vector<NamedLayer> layers = layers_of(CONVTGEN_BENCHMARK_LAYERS);
   std::ranges::move(layers_of(CONVTGEN_OUTSIDE_LAYERS), std::back_inserter(layers));

@@ -258,6 +258,19 @@ class Draw:
         self._reach(fields)
         return fields
 
+    def _long_shifts(self, mode, layout):
+        """The same; a third of the layers have rows of more taps than a word has bits, and fewer channels."""
+        fields = self._shifts(mode, layout)
+        if self._chance(1 / 3):
+            groups = fields["groups"]
+            fields["in"] = groups * self._channels(16 if groups > 1 else 8, 96 // groups, 8)
+            fields["out"] = groups * self._channels(8, 96 // groups, 8)
+            fields["kernel"][1] = self._to(32, 140)
+            fields["stride"][1] = self._any(1, 2, 8, 16, 32, 64)
+            fields["sizes"] = [self._to(1, 3), self._to(1, 6), self._to(1, 40)]
+            self._reach(fields)
+        return fields
+
     def _halos(self, mode, layout):
         stride = [self._any(1, 1, 2, 2, 3, 4), self._any(1, 1, 2, 2, 3)]
         fields = {"in": self._channels(8, 500, 8, whole=0.9), "out": self._channels(16, 400, 8, whole=0.8), "groups": 1,

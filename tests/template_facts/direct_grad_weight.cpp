@@ -55,11 +55,12 @@ TemplateFacts facts_of_direct_grad_weight() {
                .by_rows = true},
           },
       .far_weights = "",
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, "kernel: const long long end",  // tiles, as below
-                              "kernel: const long long image",
-                              "kernel: const long long in_image",           // vectors of one
-                              "stage_input: static_cast<long long>(ci)",    // a few channels of a known size
-                              "stage_window: static_cast<long long>(co)"},  // likewise
+      .unseen_of_gradients = with_bias_steps(
+          {kAddingSlices, kAddingBlocks, kTilesOfBatch, "kernel: const long long end",  // tiles, as below
+           "kernel: const long long image",
+           "kernel: const long long in_image",            // vectors of one
+           "stage_input: static_cast<long long>(ci)",     // a few channels of a known size
+           "stage_window: static_cast<long long>(co)"}),  // likewise
       .mutants =
           {
               {.name = "direct_grad_weight_planes",

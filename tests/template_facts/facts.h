@@ -152,7 +152,7 @@ struct CompiledPlans {
   /// The first plan of this kind, which each of the layers has.
   bool (*wanted)(const Plan& plan) = nullptr;
   const char* kind = "";
-  std::vector<const char*> layers = {};  // in place of the benchmark's: the planner's first choice is the template's
+  std::vector<const char*> layers = {};  // besides: the template's first plan of each
 };
 
 /// Layers of the benchmarks that show something in several templates: those outside of what templates were made for;

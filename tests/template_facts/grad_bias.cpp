@@ -1,5 +1,6 @@
 // `grad_bias`: the gradient of every layer's bias.
 #include "tests/template_facts/facts.h"
+#include "tests/template_facts/slices.h"
 
 namespace convtgen::testing {
 
@@ -35,6 +36,7 @@ TemplateFacts facts_of_grad_bias() {
                .layer = "conv_transpose2d 4 -> 6; kernel 3x3; bias; input ?x?x?; layout nhwc",
                .by_rows = true},
           },
+      .unseen_of_gradients = with_bias_steps({"kernel: const long long in_image"}),  // of one
   };
 }
 

@@ -63,7 +63,7 @@ TemplateFacts facts_of_mma_pixels() {
       .computes = {Compute::kTf32, Compute::kF16, Compute::kBf16, Compute::kF32x3},
       .layouts = {Layout::kNchw, Layout::kNhwc},
       .packs_weights = true,
-      .search = "shifts",
+      .search = "long_shifts",
       .drawer = {.place = 11, .depth = true, .no_depthwise = true, .whole_in = true, .strided_grad_input = true},
       .kinds = add_kinds,
       .refused =

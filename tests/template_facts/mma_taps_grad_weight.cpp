@@ -79,7 +79,13 @@ TemplateFacts facts_of_mma_taps_grad_weight() {
                .layer = "conv_transpose2d 16 -> 3; kernel 3x3; input ?x?x?; dtype bf16; layout nhwc",
                .by_rows = true},
           },
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile, kTilesOfBatch},
+      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kFirstTile, kTilesOfBatch, "add_part: * #ll",
+                              // No test has rows of 2^31 elements, nor so many channels or weights.
+                              "copy_window: const long long element",
+                              "copy_window: static_cast<long long>(first_column)",
+                              "copy_window: static_cast<long long>(out_w)", "kernel: const long long first_in",
+                              "kernel: const long long first_out", "store_block: const long long weight",
+                              "store_block: static_cast<long long>(target.group)"},
       .mutants =
           {
               {.name = "mma_taps_grad_weight_pixels",

@@ -68,23 +68,19 @@ TemplateFacts facts_of_thin_grad_weight() {
                .layer = "conv_transpose3d 4 -> 2; kernel 2x3x3; input ?x?x?x?; layout nhwc",
                .by_planes = true},
           },
-      .unseen_of_gradients = {kAddingSlices, kAddingBlocks, kTilesOfBatch,
-                              // Tiles, as those of all images.
-                              "kernel: const long long begin", "kernel: const long long end",
-                              // No test has rows of 2^31 elements, nor so many weights.
-                              "kernel: const long long first_column", "kernel: const long long row_end",
-                              "kernel: static_cast<long long>(ix)", "kernel: static_cast<long long>(out_w)",
-                              "kernel: static_cast<long long>(width)", "store_sums: const long long weight",
-                              "store_sums: static_cast<long long>(slot / 16)",
-                              "store_sums: static_cast<long long>(slot / 3)",
-                              "store_sums: static_cast<long long>(slot)",
-                              // A few channels, columns or places.
-                              "kernel: * #ll", "load_inputs: static_cast<long long>(column)",
-                              "kernel: const long long in_image", "places_of_slice_2: * #ll",
-                              "sum_elements: const long long step_images", "sum_elements: const long long step_places",
-                              "sum_elements: static_cast<long long>(places.step)",
-                              "sum_vectors: const long long step_images", "sum_vectors: const long long step_places",
-                              "sum_vectors: static_cast<long long>(places.step)"},
+      .unseen_of_gradients = with_bias_steps(
+          {kAddingSlices, kAddingBlocks, kTilesOfBatch,
+           // Tiles, as those of all images.
+           "kernel: const long long begin", "kernel: const long long end",
+           // No test has rows of 2^31 elements, nor so many weights.
+           "kernel: const long long first_column", "kernel: const long long row_end",
+           "kernel: static_cast<long long>(ix)", "kernel: static_cast<long long>(out_w)",
+           "kernel: static_cast<long long>(width)", "store_sums: const long long weight",
+           "store_sums: static_cast<long long>(slot / 16)", "store_sums: static_cast<long long>(slot / 3)",
+           "store_sums: static_cast<long long>(slot)",
+           // A few channels, columns or places.
+           "kernel: * #ll", "load_inputs: static_cast<long long>(column)", "kernel: const long long in_image",
+           "places_of_slice_2: * #ll", "sum_vectors: static_cast<long long>(places.step)"}),
       .mutants =
           {
               {.name = "thin_grad_weight_rows",
