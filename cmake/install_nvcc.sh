@@ -7,7 +7,8 @@ folder=${1:?usage: install_nvcc.sh <folder>}
 if ! compgen -G "$folder/nvidia/*/bin/nvcc" >/dev/null; then
   echo "installing: nvcc and what it needs (into the build folder)" >&2
   if ! python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$folder" \
-      'nvidia-cuda-nvcc>=13,<14' 'nvidia-cuda-crt>=13,<14' 'nvidia-nvvm>=13,<14' 'nvidia-cuda-runtime>=13,<14' 'nvidia-cuda-cccl>=13,<14' >&2; then
+      'nvidia-cuda-nvcc>=13,<14' 'nvidia-cuda-crt>=13,<14' 'nvidia-nvvm>=13,<14' 'nvidia-cuda-runtime>=13,<14' \
+      'nvidia-cuda-cccl>=13,<14' >&2; then
     echo "install_nvcc.sh: the package nvidia-cuda-nvcc could not be installed; nothing is built through nvcc" >&2
     exit 1
   fi

@@ -10,8 +10,7 @@ compiler=()
 if ! command -v g++ >/dev/null || (($(g++ -dumpversion | cut -d. -f1) < 12)); then
   compiler=(-DCMAKE_CXX_COMPILER=g++-12)
 fi
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DCONVTGEN_TESTS=OFF \
-  "${compiler[@]}" >/dev/null
+cmake --preset release -B "$build" "${compiler[@]}" >/dev/null
 cmake --build "$build" --target convtgen
 convtgen="$build/cli/convtgen"
 if ! "$convtgen" doctor --quiet nvrtc; then
