@@ -1,12 +1,13 @@
 """Times the kernels of two versions of libconvtgen alternately, in one process: is the newer one as fast?
 
-    alternate.py FILE.convt --before OLD.so --after NEW.so [--mode tf32]... [--layout nchw]... [--json OUT]
+    alternate.py FILE.convt --before OLD.so --after NEW.so [--mode tf32]... [--layout nchw]...
+                 [--direction grad_input]... [--json OUT]
 
 Both make the kernels of the file's layers. Kernels with equal machine code are not timed. The others run
-alternately, each --repeats times by CUDA events, the L2 cache flushed before each run, on the same random inputs, weights packed in
-each call; their results must agree within the bound of the mode. The ratio is the newer one's median over the older
-one's. Exits with 1 where results differ, or where a mode and layout has a geometric mean beyond --most-mean (equal code
-counts as 1) or a layer beyond --most.
+alternately, each --repeats times by CUDA events, the L2 cache flushed before each run, on the same random inputs,
+weights packed in each call; their results must agree within the bound of the mode. The ratio is the newer one's median
+over the older one's. Exits with 1 where results differ, or where a mode, layout and direction has a geometric mean
+beyond --most-mean (equal code counts as 1) or a layer beyond --most.
 """
 
 import argparse
@@ -21,9 +22,9 @@ import tempfile
 import torch
 
 from convtgen_api import Library
-from layer import MODES, Layer, names_in, with_mode
+from layer import MODES, Layer, names_in, with_directions, with_mode
 from machine_code import stored_code
-from pytorch_layer import tensors
+from pytorch_layer import READ, WRITTEN, addresses, arrays_by_role
 from results import geometric_mean
 from timing import Flush
 from verify import RELATIVE_L2
@@ -37,33 +38,32 @@ class Version:
         self.device = self.library.device()
         self.kernels = {}
 
-    def prepare(self, name, text):
-        self.kernels[name] = self.library.prepare(self.device, self.library.layer(text))
+    def prepare(self, name, text, direction):
+        self.kernels[name] = self.library.prepare(self.device, self.library.layer(text), direction)
 
-    def caller(self, name, x, weight, bias):
-        """(a function that runs it once, its y)."""
+    def caller(self, name, roles):
+        """A function that runs it once, on arrays with these addresses."""
         library, kernel = self.library, self.kernels[name]
         workspace = torch.full((library.workspace(kernel),), 255, dtype=torch.uint8, device="cuda")
         stream = torch.cuda.current_stream().cuda_stream
 
-        def call(y):
-            library.launch(kernel, x.data_ptr(), weight.data_ptr(), bias.data_ptr() if bias is not None else 0,
-                           y.data_ptr(), workspace.data_ptr(), workspace.numel(), stream)
+        def call():
+            library.launch_roles(kernel, roles, workspace.data_ptr(), workspace.numel(), stream)
 
         return call
 
 
-def disagreement(mode, before, after, y):
+def disagreement(before, after, y):
     """The relative L2 distance of the two results; NaN where one has poison left."""
     results = []
     for call in (before, after):
         y.fill_(math.nan)
-        call(y)
+        call()
         results.append(y.double())
     return float(torch.linalg.vector_norm(results[1] - results[0]) / torch.linalg.vector_norm(results[0]))
 
 
-def medians(calls, y, flush, repeats):
+def medians(calls, flush, repeats):
     """Of each call, in milliseconds. They take turns at being first."""
     times = [[] for _ in calls]
     for repeat in range(repeats + 3):  # three to warm up
@@ -71,7 +71,7 @@ def medians(calls, y, flush, repeats):
             flush()
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             begin.record()
-            calls[which](y)
+            calls[which]()
             end.record()
             end.synchronize()
             if repeat >= 3:
@@ -86,6 +86,7 @@ def options_of(words):
     parser.add_argument("--after", required=True, metavar="LIBRARY", help="the newer one")
     parser.add_argument("--mode", action="append", choices=list(MODES), help="default: all but f32")
     parser.add_argument("--layout", action="append", choices=["nchw", "nhwc"], help="default: both")
+    parser.add_argument("--direction", action="append", choices=list(READ), help="default: forward")
     parser.add_argument("--repeats", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
     parser.add_argument("--most-mean", type=float, default=1.01)
@@ -96,7 +97,7 @@ def options_of(words):
 
 
 def prepare_all(options, versions):
-    """{(mode, layout, name): layer}, with the kernels ready in both versions."""
+    """{(mode, layout, direction, name): layer}, with the kernels ready in both versions."""
     with open(options.file, encoding="utf-8") as file:
         text = file.read()
     layers = {}
@@ -107,9 +108,11 @@ def prepare_all(options, versions):
                 for name in names_in(text):
                     library = versions[0].library
                     canonical = library.canonical(library.layer(text, name))
-                    layers[mode, layout, name] = Layer.of(name, canonical)
-                    for version in versions:
-                        waiting.append(pool.submit(version.prepare, (mode, layout, name), with_mode(canonical, mode, layout)))
+                    for direction in options.direction or ["forward"]:
+                        case = mode, layout, direction, name
+                        layers[case] = Layer.of(name, canonical)
+                        text_of_case = with_directions(with_mode(canonical, mode, layout), [direction])
+                        waiting += [pool.submit(version.prepare, case, text_of_case, direction) for version in versions]
         for each in waiting:
             each.result()
     return layers
@@ -119,19 +122,18 @@ def measure(options, versions, layers, folder):
     """A row for each kernel."""
     flush = Flush(read=False)
     rows = []
-    for (mode, layout, name), layer in layers.items():
-        row = {"layer": name, "mode": mode, "layout": layout}
-        codes = [stored_code(folder, version.library.key(version.kernels[mode, layout, name])) for version in versions]
+    for case, layer in layers.items():
+        mode, layout, direction, name = case
+        row = {"layer": name, "mode": mode, "layout": layout, "direction": direction}
+        codes = [stored_code(folder, version.library.key(version.kernels[case])) for version in versions]
         row["equal"] = codes[0] == codes[1]
         if not row["equal"]:
-            x, weight, bias = tensors(layer, mode, layout)
-            y = torch.empty((layer.batch, layer.out_channels, layer.out_height, layer.out_width), dtype=x.dtype,
-                            device="cuda").to(memory_format=torch.channels_last if layout == "nhwc" else torch.contiguous_format)
-            calls = [version.caller((mode, layout, name), x, weight, bias) for version in versions]
-            row["distance"] = disagreement(mode, *calls, y)
-            row["before_ms"], row["after_ms"] = medians(calls, y, flush, options.repeats)
+            arrays = arrays_by_role(layer, mode, layout)
+            calls = [version.caller(case, addresses(arrays, direction)) for version in versions]
+            row["distance"] = disagreement(*calls, arrays[WRITTEN[direction][0]])
+            row["before_ms"], row["after_ms"] = medians(calls, flush, options.repeats)
             row["ratio"] = row["after_ms"] / row["before_ms"]
-            del x, weight, bias, y, calls
+            del arrays, calls
             torch.cuda.empty_cache()
         rows.append(row)
     return rows
@@ -140,14 +142,15 @@ def measure(options, versions, layers, folder):
 def print_table(options, rows):
     """Whether all is as fast and as right as it should be."""
     fine = True
-    for mode, layout in dict.fromkeys((row["mode"], row["layout"]) for row in rows):
-        part = [row for row in rows if (row["mode"], row["layout"]) == (mode, layout)]
+    for key in dict.fromkeys((row["mode"], row["layout"], row["direction"]) for row in rows):
+        mode, layout, direction = key
+        part = [row for row in rows if (row["mode"], row["layout"], row["direction"]) == key]
         timed = [row for row in part if not row["equal"]]
         mean = geometric_mean([row.get("ratio", 1.0) for row in part])
         slow = [row for row in timed if row["ratio"] > options.most]
         wrong = [row for row in timed if not row["distance"] <= RELATIVE_L2[mode]]
         fine = fine and mean <= options.most_mean and not slow and not wrong
-        print(f"{mode:<6}{layout:<5} {len(part) - len(timed):>3} equal, {len(timed):>3} timed; geometric mean of new / old "
+        print(f"{mode:<6}{layout:<5} {direction:<12}{len(part) - len(timed):>3} equal, {len(timed):>3} timed; geometric mean of new / old "
               f"{mean:.4f}, most {max([row['ratio'] for row in timed], default=1.0):.4f}")
         for row in timed:
             note = "  SLOWER" if row in slow else "  DIFFERENT RESULTS" if row in wrong else ""

@@ -31,6 +31,12 @@ def with_weights(canonical, weights):
     return "; ".join(kept + [f"weight_layout {weights}"])
 
 
+def with_directions(canonical, directions):
+    """The canonical form with these directions."""
+    kept = [p for p in canonical.split("; ") if not p.startswith("directions ")]
+    return "; ".join([*kept, f"directions {', '.join(directions)}"])
+
+
 @dataclasses.dataclass
 class Layer:
     """All fields as torch.nn.functional.conv_transpose2d has them, (height, width), or with a depth before these as

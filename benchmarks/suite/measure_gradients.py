@@ -5,13 +5,10 @@ import math
 import torch
 
 from convtgen_api import ConvtgenError
-from layer import GRADIENTS, with_mode, with_weights
-from pytorch_layer import backward, convolve, memory_format, set_precision, tensors
+from layer import GRADIENTS, with_directions, with_mode, with_weights
+from pytorch_layer import WRITTEN, addresses, arrays_by_role, backward, convolve, memory_format, set_precision
 from timing import Flush, median_ms
 from verify import check_array
-
-_ROLES = {"forward": ["y"], "grad_input": ["grad_x"], "grad_weight": ["grad_weight", "grad_bias"]}
-_READ = {"forward": ["x", "weight", "bias"], "grad_input": ["grad_y", "weight"], "grad_weight": ["x", "grad_y"]}
 
 
 class Measurement:
@@ -22,32 +19,13 @@ class Measurement:
         self.flush = Flush(options.flush == "read")
         self.kernels = []  # of the layer that is measured
 
-    def arrays(self, layer, mode, layout):
-        """All tensors of a layer by their roles; those that are written hold NaNs."""
-        form = memory_format(layer, layout)
-        x, weight, bias = tensors(layer, mode, layout)
-        if self.options.weights == "channels_last":
-            # (Cin, KH, KW, Cout / groups); empty_like() keeps it
-            weight = weight.to(memory_format=memory_format(layer, "nhwc"))
-        y = torch.empty(layer.y_shape, dtype=x.dtype, device="cuda").to(memory_format=form)
-        # Gradients of weights stay near 1, so that f16 can hold them.
-        grad_y = torch.randn(y.shape, device="cuda").to(x.dtype).to(memory_format=form)
-        grad_y /= math.sqrt(layer.batch * math.prod(layer.extents))
-        arrays = {"x": x, "weight": weight, "bias": bias, "y": y, "grad_y": grad_y, "grad_x": torch.empty_like(x),
-                  "grad_weight": torch.empty_like(weight), "grad_bias": torch.empty_like(bias) if layer.bias else None}
-        for role in ("y", "grad_x", "grad_weight", "grad_bias"):
-            if arrays[role] is not None:
-                arrays[role].fill_(math.nan)
-        return arrays
-
     def measure(self, case, is_first):
         """As they go into the JSON file; results are checked, and plans are tuned, in the first round."""
         layer, mode, layout = case.layer, case.mode, case.layout
         set_precision(mode)
-        arrays = self.arrays(layer, mode, layout)
+        arrays = arrays_by_role(layer, mode, layout, self.options.weights)
         text = with_weights(with_mode(case.canonical, mode, layout), self.options.weights)
-        kept = [part for part in text.split("; ") if not part.startswith("directions ")]
-        text = "; ".join([*kept, f"directions {', '.join(['forward', *GRADIENTS])}"])
+        text = with_directions(text, ["forward", *GRADIENTS])
         row = {"layer": layer.name, "mode": mode, "layout": layout, "weights": self.options.weights,
                "text": case.canonical}
         calls = {}
@@ -83,7 +61,7 @@ class Measurement:
         library.destroy_layer(handle)
         self.kernels.append(kernel)
         workspace = torch.full((library.workspace(kernel),), 255, dtype=torch.uint8, device="cuda")  # NaNs
-        roles = {role: arrays[role].data_ptr() for role in _READ[direction] + _ROLES[direction] if arrays[role] is not None}
+        roles = addresses(arrays, direction)
         stream = torch.cuda.current_stream().cuda_stream
 
         def call():
@@ -106,7 +84,7 @@ class Measurement:
         call()
         torch.cuda.synchronize()
         relative, wrong = check_array(layer, arrays, direction, mode)
-        result = arrays[_ROLES[direction][0]]
+        result = arrays[WRITTEN[direction][0]]
         first = result.clone()
         result.fill_(math.nan)
         for _ in range(self.options.again):

@@ -6,6 +6,8 @@ import torch
 
 from layer import MODES
 
+READ = {"forward": ["x", "weight", "bias"], "grad_input": ["grad_y", "weight"], "grad_weight": ["x", "grad_y"]}
+WRITTEN = {"forward": ["y"], "grad_input": ["grad_x"], "grad_weight": ["grad_weight", "grad_bias"]}
 _DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -39,6 +41,30 @@ def tensors(layer, mode, layout):
     weight = (weight / math.sqrt(layer.terms_of_an_output())).to(dtype)
     bias = torch.randn(layer.out_channels, device="cuda").to(dtype) if layer.bias else None
     return x.to(memory_format=memory_format(layer, layout)), weight, bias
+
+
+def arrays_by_role(layer, mode, layout, weights="contiguous"):
+    """All tensors of a layer, None for those of a bias that it lacks; those that are written hold NaNs. With weights
+    "channels_last" theirs lie as (Cin, KH, KW, Cout / groups)."""
+    form = memory_format(layer, layout)
+    x, weight, bias = tensors(layer, mode, layout)
+    if weights == "channels_last":
+        weight = weight.to(memory_format=memory_format(layer, "nhwc"))  # empty_like() keeps it
+    y = torch.empty(layer.y_shape, dtype=x.dtype, device="cuda").to(memory_format=form)
+    # Gradients of weights stay near 1, so that f16 can hold them.
+    grad_y = torch.randn(y.shape, device="cuda").to(x.dtype).to(memory_format=form)
+    grad_y /= math.sqrt(layer.batch * math.prod(layer.extents))
+    arrays = {"x": x, "weight": weight, "bias": bias, "y": y, "grad_y": grad_y, "grad_x": torch.empty_like(x),
+              "grad_weight": torch.empty_like(weight), "grad_bias": torch.empty_like(bias) if layer.bias else None}
+    for role in sum(WRITTEN.values(), []):
+        if arrays[role] is not None:
+            arrays[role].fill_(math.nan)
+    return arrays
+
+
+def addresses(arrays, direction):
+    """{role: address} of what a direction reads and writes."""
+    return {role: arrays[role].data_ptr() for role in READ[direction] + WRITTEN[direction] if arrays[role] is not None}
 
 
 def set_precision(mode):
