@@ -20,6 +20,9 @@ tuning runs, which hold all plans that were measured, of layers that were drawn 
   (echo 'defaults { dtype f16; layout nhwc; directions forward, grad_input, grad_weight }'; cat benchmarks/fit.convt) |
     convtgen tune - --candidates 16 --export RECORDS.json
 
+How templates compare, the first plans of all don't tell, since a template that is predicted too slow is not among them:
+`--of-each 2` measures two of each.
+
 benchmarks/results/fit_h100 and fit_h200 have such records of both chips; a file that ends in .gz is unpacked.
 benchmarks/judge.convt has other layers, to judge the fit by. After --write, tests/planner/first_choices_test.cpp shows which choices changed.
 

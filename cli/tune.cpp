@@ -30,6 +30,7 @@ struct TuneVerb {
   std::string direction;
   std::string device = "cuda";
   std::size_t candidates = 8;
+  std::size_t of_each = 0;
   int repeats = 20;
   std::uint64_t seed = 1;
   bool again = false, best = false;
@@ -188,6 +189,7 @@ Exit tune_layers(const TuneVerb& options, const std::vector<NamedLayer>& layers,
   Exit exit = Exit::kOk;
   std::vector<TunedLayer> layers_tuned = jobs_of(options, layers, *target, exit);
   TuneOptions tuning{.candidates = options.candidates,
+                     .of_each = options.of_each,
                      .repeats = options.repeats,
                      .seed = options.seed,
                      .again = options.again,
@@ -270,7 +272,7 @@ Exit compile_layers(const TuneVerb& options, const std::vector<NamedLayer>& laye
       }
       for (const Direction direction : directions_of(options, named.layer)) {
         Problem problem{sized->layer, direction, target};
-        auto plans = candidates_of(problem, options.candidates);
+        auto plans = candidates_of(problem, options.candidates, options.of_each);
         if (!plans) {
           print_layer_error(named.name, plans.error());
           exit = worse(exit, Exit::kWrong);
@@ -338,6 +340,9 @@ void add_tune(CLI::App& app, Exit& exit) {
   verb->add_option("--candidates", options->candidates, "How many plans, at most.")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  verb->add_option("--of-each", options->of_each,
+                   "How many plans of each template, at most: 1 compares the templates. Unless given, all.")
+      ->check(CLI::Range(1, 1024));
   verb->add_option("--jobs", options->jobs,
                    "Kernels compiled at a time; 0: one for each core except the one that measures.")
       ->check(CLI::Range(0, 1024))

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -90,7 +92,7 @@ bool is_open(const Candidate& candidate) {
 }
 
 Outcome<Begun> begin(const Device& device, Store& store, const TuneJob& job, const TuneOptions& options) {
-  auto plans = candidates_of(job.problem, options.candidates);
+  auto plans = candidates_of(job.problem, options.candidates, options.of_each);
   if (!plans) {
     return fail_with(Status::kUnsupported, plans.error());
   }
@@ -244,9 +246,11 @@ Result<PlannedTarget> target_of_device(const Device& device, std::string_view ar
   return planned_for(code->target, record_name(device.name(), *chip));
 }
 
-Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most) {
+Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most, std::size_t of_each) {
   auto plans = plan(problem);
   if (plans) {
+    std::map<std::string_view, std::size_t> taken;
+    std::erase_if(*plans, [&](const Plan& each) { return of_each > 0 && taken[each.template_name]++ >= of_each; });
     plans->resize(std::min(plans->size(), std::max<std::size_t>(1, most)));
   }
   return plans;

@@ -33,6 +33,7 @@ struct TuneStep {
 
 struct TuneOptions {
   std::size_t candidates = 8;  // at most, the planner's first ones
+  std::size_t of_each = 0;     // at most of each template; 0: as many as there are
   int repeats = 20;            // timed runs of each on a GPU; on the host device it is one
   std::uint64_t seed = 1;      // of the inputs and of the outputs that are checked
   bool again = false;          // measure what the store's record has already
@@ -78,8 +79,10 @@ struct TuneJob {
   InputSizes sizes;
 };
 
-/// The planner's first `most` plans, at least one. Errors: those of plan().
-[[nodiscard]] Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most);
+/// The planner's first `most` plans, at least one, without those of a template beyond its first `of_each`, unless that
+/// is 0. Errors: those of plan().
+[[nodiscard]] Result<std::vector<Plan>> candidates_of(const Problem& problem, std::size_t most,
+                                                      std::size_t of_each = 0);
 
 /// Measures the candidates of each job, one at a time on the device. Their kernels are compiled meanwhile, those of
 /// later jobs too, on other threads. What is measured is stored at once, so that a run that was ended goes on in the

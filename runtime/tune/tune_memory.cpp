@@ -58,7 +58,7 @@ TuneMemory tune_memory(const Problem& problem, const Shape& shape, std::int64_t 
 }
 
 Outcome<TuneMemory> tune_memory(const Device& device, const TuneJob& job, const TuneOptions& options) {
-  const auto plans = candidates_of(job.problem, options.candidates);
+  const auto plans = candidates_of(job.problem, options.candidates, options.of_each);
   if (!plans) {
     return fail_with(Status::kUnsupported, plans.error());
   }

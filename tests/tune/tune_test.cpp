@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
+#include <string>
 
 #include "generator/language/language.h"
 #include "generator/planner/candidates.h"
@@ -135,6 +137,22 @@ TEST_F(TuneTest, TheFastestOfTheRightOnesIsStored) {
   EXPECT_EQ(record->measured.size(), 3u);
   EXPECT_EQ(best_of(*record)->plan, plan_json(tuned->candidates[3].plan));
   EXPECT_EQ(record->sizes, kSizes);
+}
+
+TEST(Candidates, ComeOfEachTemplateOrAsTheyStand) {
+  const Problem problem = tiny();
+  const std::vector<Plan> all = candidates_of(problem, 1000).value(), one = candidates_of(problem, 1000, 1).value();
+  std::set<std::string> templates, compared;
+  for (const Plan& each : all) {
+    templates.insert(each.template_name);
+  }
+  for (const Plan& each : one) {
+    EXPECT_TRUE(compared.insert(each.template_name).second) << each.template_name;
+  }
+  EXPECT_EQ(compared, templates);
+  EXPECT_GT(templates.size(), 1u);
+  EXPECT_EQ(plan_json(one.front()), plan_json(all.front()));
+  EXPECT_EQ(candidates_of(problem, 2, 1).value().size(), 2u);
 }
 
 TEST_F(TuneTest, CandidatesShareTheirInputs) {

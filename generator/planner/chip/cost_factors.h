@@ -165,7 +165,7 @@ namespace convtgen {
   FACTOR(mma_gemm_written_parts, 5, "the same of the output") \
   FACTOR(mma_gemm_measured, 0.83, "median of measured / predicted") \
   FACTOR(mma_gemm_beside_wgmma, 2, "the same where there are templates of wgmma, which have been measured") \
-  FACTOR(mma_gemm_gradients_beside_wgmma, 1, "the same of gradients of the input") \
+  FACTOR(mma_gemm_gradients_beside_wgmma, 1.1, "the same of gradients of the input, of f32x3_mma too") \
   FACTOR(mma_planes_turn, 72, "as mma_gemm_turn, of volumes with channels first") \
   FACTOR(mma_planes_line, 0.59, "wavefronts of shared memory for a line of memory that a warp's loads touch") \
   FACTOR(mma_planes_weights, 21, "as mma_gemm_copied_weights, of volumes with channels first") \

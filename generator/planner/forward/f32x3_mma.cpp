@@ -106,8 +106,7 @@ struct F32x3Mma : mma_window::WindowPlanner<Facts, kConstants> {
                    .l2_bytes = mma_window::sector_waste(f) * input + weights});
     return mma_window::seconds_of<kConstants>(
         f, b, stage, reach_of_window(c), mma_window::pixel_step(f.columns) * c[kStagedColumns],
-        mma_window::rates_of(
-            f, mma_window::has_rivals(f) ? f.factors.f32x3_mma_beside_wgmma : f.factors.mma_gemm_measured));
+        mma_window::rates_of(f, mma_window::measured_of(f, f.factors.f32x3_mma_beside_wgmma)));
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} outputs of {} channels; {} taps", b.tile_h * b.phase_rows,

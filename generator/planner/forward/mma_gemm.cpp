@@ -123,10 +123,7 @@ double lines_of(const Facts& f, const Block& b, Constants& c) {
 
 mma_window::Rates rates_of(const Facts& f) {
   if (!has_planes(f)) {
-    return mma_window::rates_of(f, !mma_window::has_rivals(f) ? f.factors.mma_gemm_measured
-                                   : f.problem.direction == Direction::kForward
-                                       ? f.factors.mma_gemm_beside_wgmma
-                                       : f.factors.mma_gemm_gradients_beside_wgmma);
+    return mma_window::rates_of(f, mma_window::measured_of(f, f.factors.mma_gemm_beside_wgmma));
   }
   return {.store = f.factors.mma_planes_store,
           .wait = f.factors.mma_planes_wait,

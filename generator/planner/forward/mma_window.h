@@ -185,6 +185,13 @@ template <typename Block>
   return f.target.features.has(Feature::kWgmma) && f.layer.dimensions < 3;
 }
 
+/// Median of measured / predicted; `beside_wgmma`: of forward layers where there are rivals.
+[[nodiscard]] inline double measured_of(const LayerFacts& f, double beside_wgmma) {
+  return !has_rivals(f)        ? f.factors.mma_gemm_measured
+         : f.problem.exchanged ? f.factors.mma_gemm_gradients_beside_wgmma
+                               : beside_wgmma;
+}
+
 /// How many places there are where two tiles share a sector of a row of outputs, NCHW.
 template <typename Block>
 [[nodiscard]] double shared_sectors(const LayerFacts& f, const Block& b) {

@@ -71,7 +71,7 @@ struct ThinGradInput : thin::ThinPlanner<Facts, kConstants, Direction::kGradInpu
     const auto made = static_cast<double>(b.channels_per_thread * b.columns_per_thread);
     const double others = 150 + 10 * static_cast<double>(c[kSharedBytes] / 4) / static_cast<double>(c[kThreads]) +
                           4 * made / static_cast<double>(b.store) * (f.channels_last && !b.lanes_of_channels ? 4 : 1);
-    return call_time(f, b, threads, std::max(instructions, 4 * turns) + others, blocks);
+    return call_time(f, b, threads, std::max(instructions, 4 * turns) + others, blocks, store_seconds(f, b));
   }
   static Chosen chosen(const Facts& f, const Block& b, Constants& c) {
     return {fmt::format("a block makes {}x{} inputs of {} channels; {} taps", c[kTileRows], c[kTileColumns],

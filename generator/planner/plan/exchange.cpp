@@ -43,7 +43,7 @@ Result<Problem> exchanged_problem(const Problem& problem) {
   if (problem.direction != Direction::kGradInput) {
     return fail(fmt::format("direction {}; it takes forward and grad_input", name_of(problem.direction)));
   }
-  Problem out{layer, Direction::kForward, problem.target};
+  Problem out{layer, Direction::kForward, problem.target, true};
   std::swap(out.layer.in_channels, out.layer.out_channels);
   std::swap(out.layer.x_channels, out.layer.y_channels);
   for (const std::size_t axis : axes_of(layer)) {

@@ -39,6 +39,7 @@ struct Problem {
   Layer layer;
   Direction direction = Direction::kForward;
   PlannedTarget target = {};
+  bool exchanged = false;  // a gradient of the input as a forward layer: input and output are exchanged
 };
 
 /// Where a tuning record comes from.

@@ -11,6 +11,7 @@
 #include "generator/planner/search/checks.h"
 #include "generator/planner/search/integers.h"
 #include "generator/planner/search/planner.h"
+#include "generator/planner/search/roofline.h"
 #include "generator/planner/search/scalar.h"
 
 namespace convtgen::thin {
@@ -170,15 +171,26 @@ struct ThinPlanner : ScalarPlanner<F, kWanted> {
     }
   }
 
-  /// Seconds of so many threads' instructions, which overlap with memory. Blocks that end alone idle what is left.
-  static double call_time(const F& f, const Block& b, double threads, double instructions, double blocks) {
+  /// Seconds in which inputs are stored to planes: lanes store as far apart as a thread has columns, so that one
+  /// instruction fills sectors in part.
+  static double store_seconds(const F& f, const Block& b) {
+    const std::int64_t lanes_of_sector = std::max<std::int64_t>(1, 32 / (b.columns_per_thread * f.bytes));
+    const std::int64_t bytes = f.layer.groups * f.shape.input_elements * f.bytes;
+    return f.channels_last ? 0
+                           : piece_seconds(f.target, static_cast<double>(bytes), lanes_of_sector * b.store * f.bytes);
+  }
+
+  /// Seconds of so many threads' instructions, which overlap with memory, or with stores that take longer. Blocks that
+  /// end alone idle what is left.
+  static double call_time(const F& f, const Block& b, double threads, double instructions, double blocks,
+                          double stores = 0) {
     const auto at_once = static_cast<double>(f.target.multiprocessors * b.blocks_per_sm);
     const double waves = blocks / at_once;
     const double idle = waves >= 4 ? 1.05 : std::ceil(waves) / std::max(waves, 1e-9);
     const double warps = threads / blocks / 32 * static_cast<double>(b.blocks_per_sm);
     const double wait = b.vector > 1 ? 6 : 12;  // warps whose time a warp waits for loads
     const double work = 2 * threads * instructions * idle * (1 + wait / warps) / f.target.f32_flops;
-    const double memory = f.cost.bytes / f.target.bytes_per_second;
+    const double memory = std::max(stores, f.cost.bytes / f.target.bytes_per_second);
     return f.target.launch_seconds + std::max(work, memory) + f.factors.hidden_less * std::min(work, memory);
   }
 };
