@@ -47,8 +47,10 @@ Result<Output> Evaluator::run(std::span<const WantedKernel> kernels, std::option
     return std::unexpected(*error_);
   }
   const auto with = [&](CleanUp each) { return without != each; };
-  while (drop_constant_arguments(output, changes_) || (with(CleanUp::kUnusedFields) && drop_unused_fields(output)) ||
-         (with(CleanUp::kForwards) && drop_forwards(output)) ||
+  while (drop_constant_arguments(output, changes_) ||
+         (with(CleanUp::kConstantFields) && drop_constant_fields(output, changes_)) ||
+         (with(CleanUp::kUnusedFields) && drop_unused_fields(output)) || drop_unnamed(output) ||
+         (with(CleanUp::kForwards) && drop_forwards(output, changes_)) ||
          (with(CleanUp::kArraysOfOne) && drop_arrays_of_one(output, changes_))) {
     do {  // what was computed for an argument alone goes with it
       for (Version& version : output.versions) {

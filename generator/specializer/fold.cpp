@@ -338,6 +338,11 @@ Result<Term> fold_unary(std::string_view op, Term operand) {
     operand.text = operand.text == "==" ? "!=" : "==";
     return operand;
   }
+  if (op == "-" && is_binary(operand, "-") && is_value(operand.operands[0], 0) &&
+      operand.operands[1].scalar == operand.scalar) {
+    Term inner = std::move(operand.operands[1]);  // -(0 - x)
+    return inner;
+  }
   Type type;
   if (op == "!") {
     type = scalar_type(Scalar::kBool);
@@ -405,6 +410,9 @@ Result<Term> fold_binary(std::string_view op, Term a, Term b) {
     return fold_floating(op, type, std::move(a), std::move(b));
   }
   if (!a.value && !b.value) {
+    if (op == "-" && is_same(a, b) && is_pure(a)) {
+      return literal(Value{type, 0, 0});
+    }
     std::optional<Term> whole = op == "+" ? fold_split(type, a, b) : std::nullopt;
     return whole ? *std::move(whole) : keep(op, type, std::move(a), std::move(b));
   }
@@ -440,6 +448,9 @@ Result<Term> fold_conditional(Term condition, Term a, Term b) {
   if (a.value && b.value && literal_text(*a.value) == literal_text(*b.value) && is_pure(condition)) {
     return literal(*a.value);
   }
+  if (!a.value && is_same(a, b) && is_pure(condition) && is_pure(a)) {
+    return a;
+  }
   Type result = type ? scalar_type(*type) : a.type;
   std::vector<Term> operands;
   operands.push_back(std::move(condition));
@@ -460,6 +471,13 @@ Result<Term> fold_cast(std::string_view style, const Type& type, const Type& wri
     }
     if (operand.scalar == scalar) {
       return operand;
+    }
+    // To a wider integer and back.
+    if (operand.kind == Kind::kCast && operand.text == "static_cast" && operand.scalar &&
+        operand.operands[0].scalar == scalar && !is_floating(*scalar) && !is_floating(*operand.scalar) &&
+        *scalar != Scalar::kBool && bits_of(*operand.scalar) > bits_of(*scalar)) {
+      Term inner = std::move(operand.operands[0]);
+      return inner;
     }
   }
   Term out = node(Kind::kCast, style, type, {});

@@ -323,10 +323,10 @@ class Printer {
 /// The whole source, piece by piece from its head on.
 class SourcePrinter {
  public:
-  explicit SourcePrinter(const Output& output)
+  SourcePrinter(const Output& output, std::string_view symbol)
       : output_(output),
         main_file_(output.globals->program().name + ".cu"),
-        name_space_(output.versions.back().name + std::string(kNamespaceSuffix)) {
+        name_space_(std::string(symbol) + std::string(kNamespaceSuffix)) {
     for (const Version& version : output.versions) {
       named_.merge(names_used(version));
     }
@@ -488,8 +488,8 @@ class SourcePrinter {
 
 }  // namespace
 
-Text print(const Output& output, const std::string& head) {
-  return SourcePrinter(output).print(head);
+Text print(const Output& output, const std::string& head, std::string_view symbol) {
+  return SourcePrinter(output, symbol).print(head);
 }
 
 }  // namespace convtgen

@@ -155,4 +155,13 @@ Result<void> refold(std::vector<Residual>& body, TermsById values, const Changes
   return {};
 }
 
+void fold_again(Output& output, const Changes& changes) {
+  for (Version& version : output.versions) {
+    std::vector<Residual> body = version.body;
+    if (refold(body, {}, changes)) {
+      version.body = std::move(body);
+    }
+  }
+}
+
 }  // namespace convtgen

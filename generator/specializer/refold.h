@@ -18,4 +18,8 @@ using TermsById = std::map<int, Term>;
 /// numbers go. Errors: as the folder's; then the statements are in no order.
 [[nodiscard]] Result<void> refold(std::vector<Residual>& body, TermsById values, const Changes& changes);
 
+/// All functions folded once more. One in which something has no value in C++ then stays as it is: the compiler may
+/// say so.
+void fold_again(Output& output, const Changes& changes);
+
 }  // namespace convtgen

@@ -105,7 +105,7 @@ struct WantedKernel {
 };
 
 /// Passes that take out what a person would not have written.
-enum class CleanUp { kUnusedArguments, kUnusedFields, kForwards, kArraysOfOne, kComments };
+enum class CleanUp { kUnusedArguments, kConstantFields, kUnusedFields, kForwards, kArraysOfOne, kComments };
 
 /// Evaluates these kernels, at least one, and all that they call, for an architecture ("sm_90a"). Names of functions
 /// are given from the last kernel on. Errors name the template's line; one is a primitive that the architecture lacks,
@@ -146,11 +146,18 @@ bool drop_constant_arguments(Output& output, const Changes& changes);
 /// True if there was any.
 bool drop_unused_arguments(Output& output);
 
+/// Puts numbers where fields are read to which nothing else is stored. True if there was any.
+bool drop_constant_fields(Output& output, const Changes& changes);
+
 /// Takes out of the records what no function reads. True if there was any: then functions may compute it in vain.
 bool drop_unused_fields(Output& output);
 
-/// Takes out functions that only call another one with their own arguments. True if there was any.
-bool drop_forwards(Output& output);
+/// Takes out functions that nothing calls, and records that nothing names. True if there was any.
+bool drop_unnamed(Output& output);
+
+/// Takes out functions that only call another one with their own arguments, or only give one of these, or a number.
+/// True if there was any.
+bool drop_forwards(Output& output, const Changes& changes);
 
 /// Makes of local arrays of one element that element. What changes them is counted as more than one change. True if
 /// there was any.
@@ -201,7 +208,7 @@ struct Text {
 };
 
 /// The whole source below `head`: constants, declarations of primitives, the records, aliases and functions, the
-/// kernel, the primitives. All in a namespace of the kernel's name, from which the kernels are made global names.
-[[nodiscard]] Text print(const Output& output, const std::string& head);
+/// kernel, the primitives. All in a namespace of the symbol's name, from which the kernels are made global names.
+[[nodiscard]] Text print(const Output& output, const std::string& head, std::string_view symbol);
 
 }  // namespace convtgen

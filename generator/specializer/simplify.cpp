@@ -108,7 +108,8 @@ bool remove_unused(std::vector<Residual>& body, const std::set<int>& read) {
     changed = remove_unused(r.otherwise, read) || changed;
     const bool is_pure_statement = std::ranges::all_of(r.terms, is_pure);
     const int stored = variable_stored_to(r);
-    const bool unused = (r.kind == ResidualKind::kDeclare && !read.contains(r.id) && is_pure_statement) ||
+    const bool unused = (r.kind == ResidualKind::kExpression && is_pure_statement) ||
+                        (r.kind == ResidualKind::kDeclare && !read.contains(r.id) && is_pure_statement) ||
                         (stored != 0 && !read.contains(stored));
     const bool idle =
         (r.kind == ResidualKind::kIf && is_pure_statement && does_nothing(r.body) && does_nothing(r.otherwise)) ||

@@ -151,7 +151,7 @@ Result<Evaluated> bound(const Globals& globals, std::string_view symbol, std::st
 }
 
 KernelSource printed(Evaluated evaluated, const std::string& head, std::string_view symbol) {
-  Text text = print(evaluated.output, head);
+  Text text = print(evaluated.output, head, symbol);
   return {.text = std::move(text.text),
           .symbol = std::string(symbol),
           .template_lines = std::move(text.lines),

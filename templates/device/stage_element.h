@@ -16,8 +16,8 @@ __device__ __forceinline__ void copy_element(Parameters::Sum* to, const Paramete
   }
 }
 
-// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later. {with legal: `legal` is any address of the elements that may be read.}
+// Puts an element to shared memory as what products are added in{with is_inside: , or zero}. Asynchronously, the block
+// waits for it later. {with legal: `legal` is any address of the elements that may be read.}
 __device__ __forceinline__ void stage_element(Parameters::Sum* to, const Parameters::Element* from, bool is_inside,
                                               const Parameters::Element* legal) {
   if (Parameters::asynchronous) {

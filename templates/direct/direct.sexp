@@ -1,5 +1,5 @@
 (program direct
-  (digest "271f32903368e0db8ee0d6ba178b85d82ab0eefa7241763355dbcd44b4cbe975")
+  (digest "709dd37fc51a3a260ef2f1428a915cc13963f08040d1074509464124a1fd188c")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -308,7 +308,7 @@
       (else
         (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
   (function @21 device void stage_element
-    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
+    (comment "Puts an element to shared memory as what products are added in{with is_inside: , or zero}. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
     (attributes "__forceinline__")
     (argument (pointer P::Sum) to)
     (argument (pointer (const P::Element)) from)

@@ -1,5 +1,5 @@
 (program direct_grad_input
-  (digest "7a73f93dc49fc5e28b1cafd95aff831f70d99e55174cec4517dcd76fd19bf413")
+  (digest "9e865e101dac4d032cc538d186cb3717cb46d4e8136bd50c1477e009fad2bbb8")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -246,7 +246,7 @@
       (else
         (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
   (function @21 device void stage_element
-    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
+    (comment "Puts an element to shared memory as what products are added in{with is_inside: , or zero}. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
     (attributes "__forceinline__")
     (argument (pointer P::Sum) to)
     (argument (pointer (const P::Element)) from)

@@ -1,5 +1,5 @@
 (program direct_rows
-  (digest "422727103b042d06cd63d1c5d04f8e1a36470582314a63decb8f8e54e8502a16")
+  (digest "448fa0de616622eff9686a0659ec1b5f1faec24ebcf408b8cc4056b57d250a64")
   (parameter int kernel_h 3)
   (parameter int kernel_w 5)
   (parameter int stride_h 2)
@@ -332,7 +332,7 @@
       (else
         (do @4 (call async_copy_8 to from (? is_inside 8 0))))))
   (function @21 device void stage_element
-    (comment "Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
+    (comment "Puts an element to shared memory as what products are added in{with is_inside: , or zero}. Asynchronously, the block waits for it later. {with legal: `legal` is any address of the elements that may be read.}")
     (attributes "__forceinline__")
     (argument (pointer P::Sum) to)
     (argument (pointer (const P::Element)) from)

@@ -200,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int pixel = kInputStrideH * (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns +
                     kInputStrideW * (first_column(place) + columns_to(0, lane % 16));
   const int input_offset = pixel_offset(pixel) + lane / 16 * kUnitPitch;
-  const int weight_offset = warp_n * (kWarpChannels / 8 * kFragmentBytes) + lane * 16;
+  const int lane_weights = warp_n * (kWarpChannels / 8 * kFragmentBytes) + lane * 16;
 
   // What registers hold is written to a stage before the products of the stage before; then more is loaded, whose
   // largest magnitude is written after them.
@@ -274,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         }
         multiply_k_block(totals, high, low, held, from + input_offset,
                          (P::resident ? shared + (kd * kKBlocks + k_block) * kKBlockWeightBytes : from + kInputBytes) +
-                             weight_offset);
+                             lane_weights);
         if (loaded.index < tiles) {
           if (kActivatesInput) {
             activate_values(values);

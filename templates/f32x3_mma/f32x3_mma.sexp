@@ -1,5 +1,5 @@
 (program f32x3_mma
-  (digest "d7271bdab97e3ceb1f089580c590638e0b7192bae88d5f7d05ccbbf3687360f9")
+  (digest "91e359671d8f4b586bbae415fa1ef09e4809ebf84c3fb74c109c9eeab0ec13f5")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1620,7 +1620,7 @@
     (declare @50 (const int) place (* warp_m kWarpRows))
     (declare @51 (const int) pixel (+ (* (* kInputStrideH (+ (call first_row place) (call rows_to 0 (% lane 16)))) kStagedColumns) (* kInputStrideW (+ (call first_column place) (call columns_to 0 (% lane 16))))))
     (declare @53 (const int) input_offset (+ (call pixel_offset pixel) (* (/ lane 16) kUnitPitch)))
-    (declare @54 (const int) weight_offset (+ (* warp_n (* (/ kWarpChannels 8) kFragmentBytes)) (* lane 16)))
+    (declare @54 (const int) lane_weights (+ (* warp_n (* (/ kWarpChannels 8) kFragmentBytes)) (* lane 16)))
     (blank @54)
     (comment @56 "What registers hold is written to a stage before the products of the stage before; then more is loaded, whose")
     (comment @57 "largest magnitude is written after them.")
@@ -1683,7 +1683,7 @@
                   (do @120 (= exponent (call min exponent (+ (. held total) kMostRaise))))))
               (do @122 (call store_split to values (call power_of_two exponent) thread))
               (do @123 (call load_next values places loaded next own_x thread tiles next_tile tiles_y tiles_x batch in_d in_h in_w out_d))))
-          (do @126 (call multiply_k_block totals high low held (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset)))
+          (do @126 (call multiply_k_block totals high low held (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) lane_weights)))
           (if @129 (< (. loaded index) tiles)
             (then
               (if @130 kActivatesInput

@@ -7,11 +7,11 @@
 #include "grad_weight/boxes.h"
 #include "grad_weight/pipeline.h"
 
-// What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
+// What a block reads.
 struct Source {
-  int in;
-  int out;
-  int origin_h;
+  int in;        // its first channel of x
+  int out;       // of grad_y
+  int origin_h;  // of its taps
   int origin_w;
   long long first_tile;
   int row_tiles;  // of an image

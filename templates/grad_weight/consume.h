@@ -9,8 +9,8 @@
 
 // ---- Consumers ----
 
-// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
-// in memory where that is due.
+// Multiplies what the stage of this number brought, and releases it. {with totals: Promotes the accumulators to the
+// thread's totals in memory where that is due.}
 __device__ __forceinline__ void consume_stage(Accumulators (&acc)[kOwnTiles], RowSums& row_sums,
                                               const Place (&places)[kOwnTiles], float* totals,
                                               const unsigned char* shared, unsigned long long* full,

@@ -23,8 +23,8 @@ constexpr bool kOneByOne = kOwnTiles > 1 && kAccumulators + 8 * kOwnTiles + kOth
 // One thread's A fragments of what is issued at once.
 using Fragments = unsigned int[kOneByOne ? 1 : kOwnTiles][4];
 
-// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
-// are the thread's own in the window.
+// All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset`
+// bytes into `shared`.} `places` are the thread's own in the window.
 __device__ __forceinline__ void multiply_stage(Accumulators (&acc)[kOwnTiles], RowSums& row_sums, const int tiles,
                                                const unsigned char* shared, int offset,
                                                const Place (&places)[kOwnTiles]) {

@@ -15,8 +15,8 @@
 // One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts.
 using PartFragments = unsigned int[2 * kOwnTiles][4];
 
-// All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`
-// are the thread's own in the window.
+// All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset`
+// bytes into `shared`.} `places` are the thread's own in the window.
 __device__ __forceinline__ void multiply_parts(Accumulators (&high)[kOwnTiles], Accumulators (&low)[kOwnTiles],
                                                const int tiles, const unsigned char* shared, int offset,
                                                const Place (&places)[kOwnTiles]) {

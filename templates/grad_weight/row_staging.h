@@ -262,7 +262,7 @@ __device__ __forceinline__ void turn_window(unsigned char* window, unsigned char
 
 // ---- Stages ----
 
-// All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.
+// All stages of a block's slice: `count` tiles{with first_tile:  from `first_tile` on}, by one of the producers.
 __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
                                             const TensorMap& x_map, const TensorMap& grad_y_map, const Target& target,
                                             long long first_tile, int count, const long long row_tiles, int thread,

@@ -150,7 +150,7 @@ __device__ __forceinline__ void store_batch(unsigned char* stage, const Words& w
   }
 }
 
-// All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.
+// All stages of a block's slice: `count` tiles{with first_tile:  from `first_tile` on}, by one of the producers.
 __device__ __forceinline__ void bring_stages(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
                                              const Element* __restrict__ x, const Element* __restrict__ grad_y,
                                              const Target& target, long long first_tile, int count,

@@ -3,13 +3,13 @@
 
 #include "grad_weight/planes.h"
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
+  int slice;  // of the positions
   int group;
-  int first_in;
+  int first_in;  // of its channels in the group
   int first_out;
-  int first_kh;
+  int first_kh;  // of its taps
   int first_kw;
 };
 

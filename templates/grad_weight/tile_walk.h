@@ -38,13 +38,13 @@ __device__ __forceinline__ void move_on(Tile& tile, const long long row_tiles, c
   }
 }
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+// What a block reads.
 struct Source {
-  const Element* x;
-  const Element* grad_y;
-  int ins;
+  const Element* x;       // its first channel
+  const Element* grad_y;  // the same
+  int ins;                // channels of x from there on
   int outs;
-  int origin_h;
+  int origin_h;  // of its taps
   int origin_w;
 };
 

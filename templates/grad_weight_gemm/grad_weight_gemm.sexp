@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "5e7ab6bb2010cadb4e62129ddfe1813b66df406741831b29b91363fe60d16b49")
+  (digest "f988177273d212e011038114d6affc054dd0e9dbfd152bdacc40250ad10ecc37")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1141,12 +1141,12 @@
         (do @3 (call mbarrier_arrive barrier)))))
   (file "grad_weight/target.h")
   (record @7 Target
-    (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
-    (field int slice)
+    (comment "What a block makes.")
+    (field int slice (trail "of the positions"))
     (field int group)
-    (field int first_in)
+    (field int first_in (trail "of its channels in the group"))
     (field int first_out)
-    (field int first_kh)
+    (field int first_kh (trail "of its taps"))
     (field int first_kw))
   (function @17 device Target target_of
     (comment "Weights vary fastest, so that blocks which read the same positions run together.")
@@ -1208,12 +1208,12 @@
         (do @8 (+= (. tile column) P::tile_columns))
         (do @9 (= (. tile left) (- row_tiles 1))))))
   (record @42 Source
-    (comment "What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.")
-    (field (pointer (const Element)) x)
-    (field (pointer (const Element)) grad_y)
-    (field int ins)
+    (comment "What a block reads.")
+    (field (pointer (const Element)) x (trail "its first channel"))
+    (field (pointer (const Element)) grad_y (trail "the same"))
+    (field int ins (trail "channels of x from there on"))
     (field int outs)
-    (field int origin_h)
+    (field int origin_h (trail "of its taps"))
     (field int origin_w))
   (function @51 device Source source_of
     (attributes "__forceinline__")
@@ -1392,7 +1392,7 @@
       (else
         (do @4 (call store_window (+ stage kWindowOffset) words (- batch_index kInputBatches) thread)))))
   (function @154 device void bring_stages
-    (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
+    (comment "All stages of a block's slice: `count` tiles{with first_tile:  from `first_tile` on}, by one of the producers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument (pointer "unsigned long long") full)
@@ -1649,7 +1649,7 @@
           (do @29 (call store_window_block window spare (at words block) scales positions octet lane))))))
   (section @263 "Stages")
   (function @266 device void turn_stages
-    (comment "All stages of a block's slice: `count` tiles from `first_tile` on, by one of the producers.")
+    (comment "All stages of a block's slice: `count` tiles{with first_tile:  from `first_tile` on}, by one of the producers.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") shared)
     (argument (pointer "unsigned long long") full)
@@ -1835,8 +1835,7 @@
   (alias @24 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
     (comment "One thread's A fragments of what is issued at once."))
   (function @28 device void multiply_stage
-    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
-    (comment "are the thread's own in the window.")
+    (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (reference RowSums) row_sums)
@@ -1884,8 +1883,7 @@
   (alias @16 PartFragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
     (comment "One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts."))
   (function @20 device void multiply_parts
-    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
-    (comment "are the thread's own in the window.")
+    (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) high)
     (argument (reference (array Accumulators kOwnTiles)) low)
@@ -2188,8 +2186,7 @@
   (file "grad_weight/consume.h")
   (section @10 "Consumers")
   (function @14 device void consume_stage
-    (comment "Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals")
-    (comment "in memory where that is due.")
+    (comment "Multiplies what the stage of this number brought, and releases it. {with totals: Promotes the accumulators to the thread's totals in memory where that is due.}")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (reference RowSums) row_sums)
@@ -2347,8 +2344,7 @@
         (do @7 (+= (at (at totals tile) i) (at (at acc tile) i)))))
     (do @10 (call pin acc)))
   (function @61 device void multiply_split
-    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
-    (comment "are the thread's own in the window. The first product of some steps begins its accumulators anew.")
+    (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window. The first product of some steps begins its accumulators anew.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) totals)
     (argument (reference (array Accumulators kOwnTiles)) acc)

@@ -31,7 +31,7 @@ __device__ __forceinline__ Place place_of_rows(int rows, int lane) {
 
 // Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
 //
-// The stage is `offset` bytes into `shared`.
+// {with offset: The stage is `offset` bytes into `shared`.}
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               const int part, const int step, const Place& place) {
   const int pixel = step / kRunSteps * kRowPitch + step % kRunSteps * kInstructionK;

@@ -1,5 +1,5 @@
 (program grad_weight_patches
-  (digest "ca2ad1ba3ed65ab051dc5ab350b225491efb1ae9adc36ebea964152a0660744b")
+  (digest "6480f1e5cb5e7ff9603e9a3c7cae684879cb121d1cc2f90bca14ec0ecadc7c26")
   (parameter int kernel_d 1)
   (parameter int kernel_h 2)
   (parameter int kernel_w 2)
@@ -513,12 +513,12 @@
         (do @3 (call mbarrier_arrive barrier)))))
   (file "grad_weight/target.h")
   (record @7 Target
-    (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
-    (field int slice)
+    (comment "What a block makes.")
+    (field int slice (trail "of the positions"))
     (field int group)
-    (field int first_in)
+    (field int first_in (trail "of its channels in the group"))
     (field int first_out)
-    (field int first_kh)
+    (field int first_kh (trail "of its taps"))
     (field int first_kw))
   (function @17 device Target target_of
     (comment "Weights vary fastest, so that blocks which read the same positions run together.")

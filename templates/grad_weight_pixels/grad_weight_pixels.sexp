@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "cdb774899fac4e8bd0df1f13ac1642e104931fa5ebe238c898166d142a04b56c")
+  (digest "ddb392e629cea9522b00406dee33f937f08e027830b113f488e73f6cfc049158")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -727,12 +727,12 @@
         (do @3 (call mbarrier_arrive barrier)))))
   (file "grad_weight/target.h")
   (record @7 Target
-    (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
-    (field int slice)
+    (comment "What a block makes.")
+    (field int slice (trail "of the positions"))
     (field int group)
-    (field int first_in)
+    (field int first_in (trail "of its channels in the group"))
     (field int first_out)
-    (field int first_kh)
+    (field int first_kh (trail "of its taps"))
     (field int first_kw))
   (function @17 device Target target_of
     (comment "Weights vary fastest, so that blocks which read the same positions run together.")
@@ -883,8 +883,7 @@
   (alias @24 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
     (comment "One thread's A fragments of what is issued at once."))
   (function @28 device void multiply_stage
-    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
-    (comment "are the thread's own in the window.")
+    (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (reference RowSums) row_sums)
@@ -932,8 +931,7 @@
   (alias @16 PartFragments (array (array "unsigned int" 4) (* 2 kOwnTiles))
     (comment "One thread's A fragments of one k-step: of each of its tiles the high parts, then the low parts."))
   (function @20 device void multiply_parts
-    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
-    (comment "are the thread's own in the window.")
+    (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) high)
     (argument (reference (array Accumulators kOwnTiles)) low)
@@ -1236,8 +1234,7 @@
   (file "grad_weight/consume.h")
   (section @10 "Consumers")
   (function @14 device void consume_stage
-    (comment "Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals")
-    (comment "in memory where that is due.")
+    (comment "Multiplies what the stage of this number brought, and releases it. {with totals: Promotes the accumulators to the thread's totals in memory where that is due.}")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (reference RowSums) row_sums)
@@ -1362,10 +1359,10 @@
   (section @59 "Producer")
   (file "grad_weight/box_copies.h")
   (record @11 Source
-    (comment "What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.")
-    (field int in)
-    (field int out)
-    (field int origin_h)
+    (comment "What a block reads.")
+    (field int in (trail "its first channel of x"))
+    (field int out (trail "of grad_y"))
+    (field int origin_h (trail "of its taps"))
     (field int origin_w)
     (field "long long" first_tile)
     (field int row_tiles (trail "of an image"))

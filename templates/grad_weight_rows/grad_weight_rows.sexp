@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "714bbbe8605183ea723ce7b285a63063c9c09f193a58565980493190c4e79a85")
+  (digest "2efaca85864a3bd7f836ed36ce32206387494f62a05247bd075362a7fe09aa3e")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -507,12 +507,12 @@
         (do @3 (call mbarrier_arrive barrier)))))
   (file "grad_weight/target.h")
   (record @7 Target
-    (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
-    (field int slice)
+    (comment "What a block makes.")
+    (field int slice (trail "of the positions"))
     (field int group)
-    (field int first_in)
+    (field int first_in (trail "of its channels in the group"))
     (field int first_out)
-    (field int first_kh)
+    (field int first_kh (trail "of its taps"))
     (field int first_kw))
   (function @17 device Target target_of
     (comment "Weights vary fastest, so that blocks which read the same positions run together.")
@@ -716,8 +716,7 @@
   (alias @24 Fragments (array (array "unsigned int" 4) (? kOneByOne 1 kOwnTiles))
     (comment "One thread's A fragments of what is issued at once."))
   (function @28 device void multiply_stage
-    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
-    (comment "are the thread's own in the window.")
+    (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (reference RowSums) row_sums)
@@ -948,8 +947,7 @@
   (file "grad_weight/consume.h")
   (section @10 "Consumers")
   (function @14 device void consume_stage
-    (comment "Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals")
-    (comment "in memory where that is due.")
+    (comment "Multiplies what the stage of this number brought, and releases it. {with totals: Promotes the accumulators to the thread's totals in memory where that is due.}")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) acc)
     (argument (reference RowSums) row_sums)
@@ -1057,8 +1055,7 @@
         (do @7 (+= (at (at totals tile) i) (at (at acc tile) i)))))
     (do @10 (call pin acc)))
   (function @61 device void multiply_split
-    (comment "All products of a stage, of a warpgroup that has so many tiles. The stage is `offset` bytes into `shared`. `places`")
-    (comment "are the thread's own in the window. The first product of some steps begins its accumulators anew.")
+    (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window. The first product of some steps begins its accumulators anew.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) totals)
     (argument (reference (array Accumulators kOwnTiles)) acc)
@@ -1130,22 +1127,21 @@
   (file "grad_weight_rows.cu")
   (section @52 "Producer")
   (file "staging.h")
-  (record @13 Source
-    (comment "What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are")
-    (comment "of x; with rows_in_columns their rows are of grad_y.")
-    (field int in)
-    (field int out)
-    (field int ins)
+  (record @12 Source
+    (comment "What a block reads. Positions are of x{if P::rows_in_columns: ; their rows are of grad_y}.")
+    (field int in (trail "its first channel of x"))
+    (field int out (trail "of grad_y"))
+    (field int ins (trail "channels of x from there on"))
     (field int outs)
     (field int input_row (trail "of a stage's first row of x"))
     (field int window_row (trail "of its first row of grad_y"))
     (field int origin_w (trail "where a copy may begin, at or before the taps' own")))
-  (record @24 Tile
+  (record @23 Tile
     (comment "A stage's first position.")
     (field int image)
     (field int row)
     (field int column))
-  (function @31 device Tile tile_at
+  (function @30 device Tile tile_at
     (comment "Tiles of one column of tiles follow one another.")
     (attributes "__forceinline__")
     (argument "long long" index)
@@ -1156,9 +1152,9 @@
     (do @3 (= (. tile row) (* (static_cast int (% index row_tiles)) P::tile_rows)))
     (do @4 (= (. tile column) (* (static_cast int (% (/ index row_tiles) column_tiles)) P::tile_columns)))
     (return @5 tile))
-  (section @39 "By tensor copies")
-  (constant @41 bool kHasCopies (|| P::input_copies P::window_copies))
-  (function @45 device void copy_stage
+  (section @38 "By tensor copies")
+  (constant @40 bool kHasCopies (|| P::input_copies P::window_copies))
+  (function @44 device void copy_stage
     (comment "Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.{with raw:  Those of x complete `raw`.}")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)
@@ -1179,32 +1175,32 @@
     (if @16 P::window_copies
       (then
         (do @17 (call tensor_load_4d (+ stage kInputBytes) grad_y_map full (+ (* (. tile column) P::stride_w) (. source origin_w)) (. source out) (+ (* (. tile row) P::stride_h) (. source window_row)) (. tile image))))))
-  (section @67 "Through registers")
-  (constant @70 int kMostWords 32 (trail "of a batch"))
-  (function @71 constexpr int row_lanes
+  (section @66 "Through registers")
+  (constant @69 int kMostWords 32 (trail "of a batch"))
+  (function @70 constexpr int row_lanes
     (argument int words)
     (return @1 (? (>= words 32) 32 (<< 1 (call highest_bit (- (* 2 words) 1))))))
-  (constant @74 int kWordElements (/ 4 kBytes))
-  (constant @75 int kInputWords (/ P::tile_columns kWordElements) (trail "of a row"))
-  (constant @76 int kInputRows (* kBoxRows P::block_in) (trail "of all channels"))
-  (constant @77 int kInputLanes (call row_lanes kInputWords))
-  (constant @78 int kInputLoads (call ceil_div kInputWords 32) (trail "of a thread from a row"))
-  (constant @79 int kInputTurns (call ceil_div kInputRows (/ P::producers kInputLanes)))
-  (constant @80 int kInputTurn (call smaller kInputTurns (/ kMostWords kInputLoads)) (trail "rows of a batch"))
-  (constant @81 int kInputBatches (? P::input_copies 0 (call ceil_div kInputTurns kInputTurn)))
-  (constant @82 int kWindowWords (call ceil_div kWindowColumns kWordElements))
-  (constant @83 int kWindowLanes (call row_lanes kWindowWords))
-  (constant @84 int kWindowLoads (call ceil_div kWindowWords 32))
-  (constant @85 int kWindowTurns (call ceil_div (* kWindowRows P::block_out) (/ P::producers kWindowLanes)))
-  (constant @86 int kWindowTurn (call smaller kWindowTurns (/ kMostWords kWindowLoads)))
-  (constant @87 int kWindowBatches (? P::window_copies 0 (call ceil_div kWindowTurns kWindowTurn)))
-  (constant @88 int kBatches (+ kInputBatches kWindowBatches) (trail "of a stage"))
-  (alias @89 Words (array "unsigned int" kMostWords))
-  (function @91 device "unsigned int" load_word
+  (constant @73 int kWordElements (/ 4 kBytes))
+  (constant @74 int kInputWords (/ P::tile_columns kWordElements) (trail "of a row"))
+  (constant @75 int kInputRows (* kBoxRows P::block_in) (trail "of all channels"))
+  (constant @76 int kInputLanes (call row_lanes kInputWords))
+  (constant @77 int kInputLoads (call ceil_div kInputWords 32) (trail "of a thread from a row"))
+  (constant @78 int kInputTurns (call ceil_div kInputRows (/ P::producers kInputLanes)))
+  (constant @79 int kInputTurn (call smaller kInputTurns (/ kMostWords kInputLoads)) (trail "rows of a batch"))
+  (constant @80 int kInputBatches (? P::input_copies 0 (call ceil_div kInputTurns kInputTurn)))
+  (constant @81 int kWindowWords (call ceil_div kWindowColumns kWordElements))
+  (constant @82 int kWindowLanes (call row_lanes kWindowWords))
+  (constant @83 int kWindowLoads (call ceil_div kWindowWords 32))
+  (constant @84 int kWindowTurns (call ceil_div (* kWindowRows P::block_out) (/ P::producers kWindowLanes)))
+  (constant @85 int kWindowTurn (call smaller kWindowTurns (/ kMostWords kWindowLoads)))
+  (constant @86 int kWindowBatches (? P::window_copies 0 (call ceil_div kWindowTurns kWindowTurn)))
+  (constant @87 int kBatches (+ kInputBatches kWindowBatches) (trail "of a stage"))
+  (alias @88 Words (array "unsigned int" kMostWords))
+  (function @90 device "unsigned int" load_word
     (attributes "__forceinline__")
     (argument (pointer (const Element)) from)
     (return @1 (* (reinterpret_cast (pointer (const "unsigned int")) from))))
-  (function @96 device void load_input
+  (function @95 device void load_input
     (comment "Loads a batch of x: zeros where the image or the channels end.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1223,7 +1219,7 @@
       (for @12 (pragma "unroll") (declare @12 int load 0) (< load kInputLoads) (++ load)
         (declare @13 (const int) column (+ (. tile column) (* (+ (% thread kInputLanes) (* load 32)) kWordElements)))
         (do @14 (= (at words (+ (* turn kInputLoads) load)) (? (&& (&& exists (< column P::width)) (|| (== (% kInputWords kInputLanes) 0) (< column (+ (. tile column) P::tile_columns)))) (call load_word (+ from column)) 0))))))
-  (function @119 device void store_input
+  (function @118 device void store_input
     (comment "Writes a batch of x to its stage, where the swizzle has it.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") input)
@@ -1244,7 +1240,7 @@
                 (do @13 (= (* (reinterpret_cast (pointer "unsigned int") (+ to kInputPartBytes))) (call low_part (at words (+ (* turn kInputLoads) load))))))
               (else
                 (do @15 (= (* (reinterpret_cast (pointer "unsigned int") (+ input (^ place (* (% (/ place 128) (/ P::swizzle 16)) 16))))) (call operand (at words (+ (* turn kInputLoads) load))))))))))))
-  (function @143 device void load_window
+  (function @142 device void load_window
     (comment "Loads a batch of grad_y.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1264,7 +1260,7 @@
       (for @13 (pragma "unroll") (declare @13 int load 0) (< load kWindowLoads) (++ load)
         (declare @14 (const int) column (+ (+ (* (. tile column) P::stride_w) (. source origin_w)) (* (+ (% thread kWindowLanes) (* load 32)) kWordElements)))
         (do @16 (= (at words (+ (* turn kWindowLoads) load)) (? (&& (&& (&& exists (>= column 0)) (< column out_w)) (< (+ (% thread kWindowLanes) (* load 32)) kWindowWords)) (call load_word (+ from column)) 0))))))
-  (function @168 device void store_window
+  (function @167 device void store_window
     (comment "Writes a batch of grad_y to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") window)
@@ -1279,7 +1275,7 @@
           (then
             (declare @8 (const "unsigned int") loaded (at words (+ (* turn kWindowLoads) load)))
             (do @9 (= (* (reinterpret_cast (pointer "unsigned int") (+ (+ window (* row kPitchBytes)) (* word 4)))) (? (|| kSumsRows P::splits) loaded (call operand loaded)))))))))
-  (function @185 device void load_batch
+  (function @184 device void load_batch
     (comment "Loads a batch of a stage: those of x come first.")
     (attributes "__forceinline__")
     (argument (reference Words) words)
@@ -1297,7 +1293,7 @@
         (do @5 (call load_input words x source tile batch_index thread in_h)))
       (else
         (do @7 (call load_window words grad_y source tile (- batch_index kInputBatches) thread out_h out_w)))))
-  (function @197 device void store_batch
+  (function @196 device void store_batch
     (comment "Writes a batch to its stage.")
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") stage)

@@ -80,7 +80,7 @@ __device__ __forceinline__ int bytes_of_rows(const int first) {
 
 // Loads an A fragment: 16 rows of the warp by the positions of a step. Half of these are 4 elements, or words, on.
 //
-// The stage is `offset` bytes into `shared`.
+// {with offset: The stage is `offset` bytes into `shared`.}
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               const int, const int step, const Place& place) {
   constexpr int kHalfBytes = 16 * P::stride_w;

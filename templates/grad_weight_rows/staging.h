@@ -8,12 +8,11 @@
 #include "device/parts.h"
 #include "layout.h"
 
-// What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are
-// of x; with rows_in_columns their rows are of grad_y.
+// What a block reads. Positions are of x{if P::rows_in_columns: ; their rows are of grad_y}.
 struct Source {
-  int in;
-  int out;
-  int ins;
+  int in;   // its first channel of x
+  int out;  // of grad_y
+  int ins;  // channels of x from there on
   int outs;
   int input_row;   // of a stage's first row of x
   int window_row;  // of its first row of grad_y

@@ -270,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int pixel = kInputStrideH * (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns +
                     kInputStrideW * (first_column(place) + columns_to(0, lane % 16));
   const int input_offset = pixel_offset(pixel) + lane / 16 * kUnitPitch;
-  const int weight_offset = warp_n * (kWarpChannels * 32) + lane * (4 * kFragmentWords);
+  const int lane_weights = warp_n * (kWarpChannels * 32) + lane * (4 * kFragmentWords);
 
   Next next;
   next.index = first_tile;
@@ -371,7 +371,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
         }
         multiply_k_block(acc, from + input_offset,
                          (P::resident ? shared + (kd * kKBlocks + k_block) * kKBlockWeightBytes : from + kInputBytes) +
-                             weight_offset,
+                             lane_weights,
                          to + kInputBytes, next_weights, more);
         async_copy_commit();
         if (P::copy_bytes == 0 && more) {

@@ -1,5 +1,5 @@
 (program mma_gemm
-  (digest "7222d3d99afaebe2324f3b8edecbe06d97458ff0c4b7ee371a49a7e4b87ea467")
+  (digest "64089d05145035eda149fb68a57524625fd360a1f1060e4abb5cae7c50ce5d7b")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -1509,7 +1509,7 @@
     (declare @52 (const int) place (* warp_m kWarpRows))
     (declare @53 (const int) pixel (+ (* (* kInputStrideH (+ (call first_row place) (call rows_to 0 (% lane 16)))) kStagedColumns) (* kInputStrideW (+ (call first_column place) (call columns_to 0 (% lane 16))))))
     (declare @55 (const int) input_offset (+ (call pixel_offset pixel) (* (/ lane 16) kUnitPitch)))
-    (declare @56 (const int) weight_offset (+ (* warp_n (* kWarpChannels 32)) (* lane (* 4 kFragmentWords))))
+    (declare @56 (const int) lane_weights (+ (* warp_n (* kWarpChannels 32)) (* lane (* 4 kFragmentWords))))
     (blank @56)
     (declare @58 Next next)
     (do @59 (= (. next index) first_tile))
@@ -1593,7 +1593,7 @@
                     (else
                       (do @149 (+= (. next index) next_tile))
                       (do @150 (call find_places places (call staged_tile (. next index) tiles_y tiles_x in_h in_w out_d) thread batch in_d in_h in_w))))))))
-          (do @155 (call multiply_k_block acc (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) weight_offset) (+ to kInputBytes) next_weights more))
+          (do @155 (call multiply_k_block acc (+ from input_offset) (+ (? P::resident (+ shared (* (+ (* kd kKBlocks) k_block) kKBlockWeightBytes)) (+ from kInputBytes)) lane_weights) (+ to kInputBytes) next_weights more))
           (do @159 (call async_copy_commit))
           (if @160 (&& (== P::copy_bytes 0) more)
             (then

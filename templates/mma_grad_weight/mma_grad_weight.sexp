@@ -1,5 +1,5 @@
 (program mma_grad_weight
-  (digest "480cdadfa44557f5939bd4e22e43a43d025a64850296fc4e4d4c2cd87256d715")
+  (digest "d4fcc30f65eeb487cd379d7bf0674019e64a094be5f9972e62a718247b67eea7")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -612,12 +612,12 @@
   (section @36 "Tiles")
   (file "grad_weight/target.h")
   (record @7 Target
-    (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
-    (field int slice)
+    (comment "What a block makes.")
+    (field int slice (trail "of the positions"))
     (field int group)
-    (field int first_in)
+    (field int first_in (trail "of its channels in the group"))
     (field int first_out)
-    (field int first_kh)
+    (field int first_kh (trail "of its taps"))
     (field int first_kw))
   (function @17 device Target target_of
     (comment "Weights vary fastest, so that blocks which read the same positions run together.")
@@ -679,12 +679,12 @@
         (do @8 (+= (. tile column) P::tile_columns))
         (do @9 (= (. tile left) (- row_tiles 1))))))
   (record @42 Source
-    (comment "What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.")
-    (field (pointer (const Element)) x)
-    (field (pointer (const Element)) grad_y)
-    (field int ins)
+    (comment "What a block reads.")
+    (field (pointer (const Element)) x (trail "its first channel"))
+    (field (pointer (const Element)) grad_y (trail "the same"))
+    (field int ins (trail "channels of x from there on"))
     (field int outs)
-    (field int origin_h)
+    (field int origin_h (trail "of its taps"))
     (field int origin_w))
   (function @51 device Source source_of
     (attributes "__forceinline__")

@@ -103,6 +103,7 @@ constexpr int kFieldBits =
 constexpr bool kTapFields = kTapBits >= 32;  // one bit is for the tap after the last
 constexpr int kFirstBitH = kTapFields ? field_bits(kPhaseTapsW) : kPhaseTapsW;
 constexpr int kFirstBitD = kFirstBitH + (kTapFields ? field_bits(kPhaseTapsH) : kPhaseTapsH);
+// The bit above each field of a word.
 constexpr unsigned int kGuards =
     !kTapFields ? 0 : 1u << (kFirstBitH - 1) | 1u << (kFirstBitD - 1) | (kHasDepth ? 1u << (kFieldBits - 1) : 0u);
 constexpr unsigned int kNoTap = kTapFields ? kGuards + kPhaseTapsW : 1u << 31;  // that no position reads
@@ -153,8 +154,8 @@ constexpr int kStageBytes = kInputBytes + kKBlockWeightBytes;
 constexpr int kTapsOffset = P::stages * kStageBytes;
 constexpr int kReadOffset = kTapsOffset + (kPhaseTaps + 1) * 16;
 constexpr int kStoredOffset = kReadOffset + P::block_m * 8;
-constexpr int kPositionBitsOffset = kStoredOffset + P::block_m * 8;
-constexpr int kPositionEndsOffset = kPositionBitsOffset + P::block_m * 4;  // of fields
+constexpr int kPositionWordsOffset = kStoredOffset + P::block_m * 8;
+constexpr int kPositionEndsOffset = kPositionWordsOffset + P::block_m * 4;  // of fields
 // Of fused phases what is stored begins a row, and each position has the column of its first phase's output there,
 // which may lie before the row.
 constexpr int kColumnOffset = kPositionEndsOffset + (kTapFields ? P::block_m * 4 : 0);

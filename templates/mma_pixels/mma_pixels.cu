@@ -46,23 +46,24 @@ using WeightIndex = long long;
 
 #include "reach.h"
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
+// An axis of a phase.
 struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
+  int phase;   // its first output
+  int taps;    // how many it has
+  int first;   // the first of them
+  int offset;  // where that reads
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase(int number, const int kernel, const int stride, const int padding,
                                                    const int dilation) {
   const int step = tap_step(stride, dilation);
+  const int first = number % step;
   PhaseAxis axis;
-  axis.first = number % step;
-  axis.phase = floor_mod(dilation * axis.first - padding + number / step, stride);
-  axis.taps = number < step && number < kernel ? (kernel - axis.first + (step - 1)) / step : 0;
-  axis.offset = offset_of_tap(axis.first, stride, padding, dilation);
+  axis.phase = floor_mod(dilation * first - padding + number / step, stride);
+  axis.taps = number < step && number < kernel ? (kernel - first + (step - 1)) / step : 0;
+  axis.first = first;
+  axis.offset = offset_of_tap(first, stride, padding, dilation);
   return axis;
 }
 
@@ -102,7 +103,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ox = m_w * P::stride_w +
                    (kFusedPhases ? (kStrideW > 1 ? columns.phase * P::column_phases : 0) - P::padding_w % P::stride_w
                                  : columns.phase);
-    const unsigned int bits = taps_of(iz, iy, ix, in_d, in_h, in_w);
+    const unsigned int word = taps_of(iz, iy, ix, in_d, in_h, in_w);
     const long long out_image = image * P::y_channels * out_d;
     const bool is_stored = image < batch && (!kHasDepth || oz < out_d) && oy < out_h && ox < out_w;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] =
@@ -115,7 +116,7 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     if constexpr (kFusedPhases) {
       reinterpret_cast<int*>(shared + kColumnOffset)[i] = ox;
     }
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = image < batch ? word : 0;
     if (kTapFields) {
       reinterpret_cast<unsigned int*>(shared + kPositionEndsOffset)[i] = image < batch ? ends_of(iz, iy, ix) : 0;
     }
@@ -128,10 +129,10 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
@@ -143,7 +144,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
   for (int i = thread; i <= all; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
     if (i < all) {
       const int tap_w = i % (columns.taps / kRowTaps) * kRowTaps;
@@ -157,7 +158,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       } else {
         tap.from = -before * kInputPixelBytes;
       }
-      tap.bits = tap_word(tap_d, tap_h, tap_w);
+      tap.word = tap_word(tap_d, tap_h, tap_w);
       tap.number =
           ((kd * P::kernel_h + rows.first + tap_h * kTapStepH) * kKernelW + columns.first + tap_w * kTapStepW) /
           kRowTaps;
@@ -171,7 +172,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[kPlaces];
-  unsigned int bits[kPlaces];
+  unsigned int words[kPlaces];
   unsigned int end[kPlaces];
 };
 
@@ -179,7 +180,7 @@ struct Places {
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
@@ -189,7 +190,7 @@ __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, co
                                           const Tap* taps, int tap_count, long long plane_bytes) {
   if constexpr (kTapsInside) {
     const Tap tap = taps[next.k_block < kKBlocks ? next.tap : tap_count];
-    next.bits = tap.bits;
+    next.word = tap.word;
     if constexpr (kPlanes) {
       // Taps of planes follow one another too.
       next.pixels = x + tap.from + next.k_block * (kStageChannels * plane_bytes);
@@ -200,7 +201,7 @@ __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, co
                                  kKBlockWeightBytes;
   } else {
     const Tap tap = taps[next.tap];
-    next.bits = tap.bits;
+    next.word = tap.word;
     next.pixels = x + tap.from;
     next.weights = weights + static_cast<long long>(tap.number) * (kKBlocks * kKBlockWeightBytes);
   }
@@ -212,7 +213,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
   if constexpr (kTapsInside) {
     if (++next.tap >= tap_count) {
       next.tap = 0;
-      next.k_block += next.bits == kNoTap ? 0 : 1;
+      next.k_block += next.word == kNoTap ? 0 : 1;
     }
     find_next(next, x, weights, taps, tap_count, plane_bytes);
   } else {
@@ -220,7 +221,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
     next.weights += kKBlockWeightBytes;
     if (++next.k_block == kKBlocks) {
       next.k_block = 0;
-      next.tap += next.bits == kNoTap ? 0 : 1;
+      next.tap += next.word == kNoTap ? 0 : 1;
       find_next(next, x, weights, taps, tap_count, plane_bytes);
     }
   }
@@ -241,7 +242,7 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
       if (i < kCopies) {
         const int place = i % kPlaces;
         const int later = i / kPlaces * kChannelsAtOnce;
-        const bool any = reads(places.bits[place], places.end[place], next.bits) &&
+        const bool any = reads(places.words[place], places.end[place], next.word) &&
                          (kGroupIn % kStageChannels == 0 || next.k_block * kStageChannels + channel + later < kGroupIn);
         // An integer: sums of pointers that a tile does not change take two registers for each copy.
         const long long from = reinterpret_cast<long long>(next.pixels) + places.from[place] + later * plane_bytes;
@@ -259,7 +260,7 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
     for (int copy = 0; copy < kInputCopies; ++copy) {
       const int i = part * kInputCopies + copy;
       if (i < kCopies) {
-        const bool any = reads(places.bits[i], places.end[i], next.bits) && is_channel;
+        const bool any = reads(places.words[i], places.end[i], next.word) && is_channel;
         async_copy_16(own + i * (kPositionStep * kPixelBytes), next.pixels + places.from[i], any ? 16 : 0);
       }
     }
@@ -270,7 +271,7 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   for (int copy = 0; copy < kColumnCopies; ++copy) {
     const int i = part * kColumnCopies + copy;
     if (i < kWeightCopies) {
-      async_copy_16(columns + i * (kThreads * 16), from + i * (kThreads * 16), next.bits == kNoTap ? 0 : 16);
+      async_copy_16(columns + i * (kThreads * 16), from + i * (kThreads * 16), next.word == kNoTap ? 0 : 16);
     }
   }
 }
@@ -485,7 +486,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
   const int position = warp_m * kWarpRows + lane % 16;
   const int lane_offset = kPlanes ? lane_place(warp_m * kWarpRows, lane) : 0;
   const int swapped = kPlanes ? 0 : (lane / 16 ^ swap_of(position)) * 16;
-  const int weight_offset = kInputBytes + warp_n * (kParts * kWarpChannels * 32) + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * (kParts * kWarpChannels * 32) + lane * 16;
 
 #pragma unroll 1
   for (int index = blockIdx.x / kNTiles;
@@ -515,14 +516,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     for (int i = 0; i < kPlaces; ++i) {
       const int copied = kPlanes ? unit_word(thread, i) / P::plane_words : thread / kPixelVectors + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      places.words[i] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
       if (kTapFields) {
         places.end[i] = reinterpret_cast<const unsigned int*>(shared + kPositionEndsOffset)[copied];
       }
       if constexpr (kPlanes) {
         const int before = kRowTaps - 1 - unit_word(thread, i) % P::plane_words * (4 / kBytes);
         places.from[i] += thread / kRowUnits * plane_bytes - before * kBytes;
-        places.bits[i] = of_later_column(places.bits[i], before);
+        places.words[i] = of_later_column(places.words[i], before);
         if (kTapFields) {
           places.end[i] = of_later_column(places.end[i], before);
         }
@@ -567,7 +568,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
     async_copy_wait(P::stages - 2);
     __syncthreads();
     load_fragments(fragments[0], shared + (kPlanes ? lane_offset : position * kPixelBytes), swapped,
-                   shared + weight_offset, 0);
+                   shared + lane_weights, 0);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to {kLastRow}, 0 to {kLastColumn}).
 #pragma unroll 1
@@ -582,7 +583,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       CONVTGEN_UNROLL
       for (int k_step = 0; k_step < kKSteps - 1; ++k_step) {
         load_fragments(fragments[(k_step + 1) % 2], from + (kPlanes ? lane_offset : position * kPixelBytes), swapped,
-                       from + weight_offset, k_step + 1);
+                       from + lane_weights, k_step + 1);
         stage_part(staged, places, next, k_step, thread, plane_bytes);
         multiply_step(acc, high, low, fragments[k_step % 2]);
       }
@@ -593,7 +594,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, P::blocks_per_sm)
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
       load_fragments(fragments[0], after + (kPlanes ? lane_offset : position * kPixelBytes), swapped,
-                     after + weight_offset, 0);
+                     after + lane_weights, 0);
       multiply_step(acc, high, low, fragments[(kKSteps - 1) % 2]);
     }
     async_copy_wait(0);  // copies after the last stage

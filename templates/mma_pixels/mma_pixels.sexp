@@ -1,5 +1,5 @@
 (program mma_pixels
-  (digest "b7763a18c441e251e219ad5089da9c8d45cc0268792e25411c63381fee369a66")
+  (digest "4e8065c39b22fcca01ffe5bb0126b15fa5e1ab18574dad6c10db29533750d30f")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -239,27 +239,27 @@
   (constant @103 bool kTapFields (>= kTapBits 32) (trail "one bit is for the tap after the last"))
   (constant @104 int kFirstBitH (? kTapFields (call field_bits kPhaseTapsW) kPhaseTapsW))
   (constant @105 int kFirstBitD (+ kFirstBitH (? kTapFields (call field_bits kPhaseTapsH) kPhaseTapsH)))
-  (constant @106 "unsigned int" kGuards (? (! kTapFields) 0 (| (| (<< 1u (- kFirstBitH 1)) (<< 1u (- kFirstBitD 1))) (? kHasDepth (<< 1u (- kFieldBits 1)) 0u))))
-  (constant @108 "unsigned int" kNoTap (? kTapFields (+ kGuards kPhaseTapsW) (<< 1u 31)) (trail "that no position reads"))
-  (constant @109 int kPhaseTaps (* (* kPhaseTapsD kPhaseTapsH) kPhaseTapsW))
-  (constant @113 int kPixelVectors (/ (* kParts P::block_k) kVector))
-  (constant @114 int kPixelBytes (* 16 kPixelVectors))
-  (constant @117 int kRowPitch (+ (* P::plane_words P::block_m) (? (< P::plane_words 4) 8 (? (> P::store 1) 4 16))) (trail "in words"))
-  (constant @118 int kInputBytes (? kPlanes (* (* kStageChannels kRowPitch) 4) (* P::block_m kPixelBytes)))
-  (function @119 constexpr int swap_of
+  (constant @107 "unsigned int" kGuards (? (! kTapFields) 0 (| (| (<< 1u (- kFirstBitH 1)) (<< 1u (- kFirstBitD 1))) (? kHasDepth (<< 1u (- kFieldBits 1)) 0u))))
+  (constant @109 "unsigned int" kNoTap (? kTapFields (+ kGuards kPhaseTapsW) (<< 1u 31)) (trail "that no position reads"))
+  (constant @110 int kPhaseTaps (* (* kPhaseTapsD kPhaseTapsH) kPhaseTapsW))
+  (constant @114 int kPixelVectors (/ (* kParts P::block_k) kVector))
+  (constant @115 int kPixelBytes (* 16 kPixelVectors))
+  (constant @118 int kRowPitch (+ (* P::plane_words P::block_m) (? (< P::plane_words 4) 8 (? (> P::store 1) 4 16))) (trail "in words"))
+  (constant @119 int kInputBytes (? kPlanes (* (* kStageChannels kRowPitch) 4) (* P::block_m kPixelBytes)))
+  (function @120 constexpr int swap_of
     (argument int position)
     (return @1 (% (/ position (/ 8 kPixelVectors)) kPixelVectors)))
-  (constant @122 int kPositionStep (/ kThreads kPixelVectors) (trail "from a position that a thread copies to its next one"))
-  (constant @124 int kRowUnits (? kPlanes (/ (* (* P::plane_words P::block_m) 4) P::copy_bytes) 1))
-  (constant @125 int kUnitsOfRow (call ceil_div kRowUnits kThreads) (trail "of a thread"))
-  (constant @126 int kChannelsAtOnce (call ceil_div kThreads kRowUnits) (trail "whose units all threads copy"))
-  (constant @127 int kCopies (? kPlanes (/ (* kStageChannels kRowUnits) kThreads) (/ P::block_m kPositionStep)) (trail "and stage"))
-  (constant @128 int kPlaces (? kPlanes kUnitsOfRow kCopies) (trail "where a thread's copies read"))
-  (constant @133 int kStepBytes (* (* kParts P::block_n) 32))
-  (constant @134 int kKBlockWeightBytes (* kKSteps kStepBytes))
-  (constant @135 int kWeightCopies (/ kKBlockWeightBytes (* 16 kThreads)) (trail "of a thread and stage"))
-  (constant @136 "long long" kWeightBytes (* (* (static_cast "long long" kStageTaps) kKBlocks) kKBlockWeightBytes) (trail "of an N tile"))
-  (constant @137 int kColumnPhases (? kSplit P::column_phases 1) (trail "of a channel, that are packed as its columns"))
+  (constant @123 int kPositionStep (/ kThreads kPixelVectors) (trail "from a position that a thread copies to its next one"))
+  (constant @125 int kRowUnits (? kPlanes (/ (* (* P::plane_words P::block_m) 4) P::copy_bytes) 1))
+  (constant @126 int kUnitsOfRow (call ceil_div kRowUnits kThreads) (trail "of a thread"))
+  (constant @127 int kChannelsAtOnce (call ceil_div kThreads kRowUnits) (trail "whose units all threads copy"))
+  (constant @128 int kCopies (? kPlanes (/ (* kStageChannels kRowUnits) kThreads) (/ P::block_m kPositionStep)) (trail "and stage"))
+  (constant @129 int kPlaces (? kPlanes kUnitsOfRow kCopies) (trail "where a thread's copies read"))
+  (constant @134 int kStepBytes (* (* kParts P::block_n) 32))
+  (constant @135 int kKBlockWeightBytes (* kKSteps kStepBytes))
+  (constant @136 int kWeightCopies (/ kKBlockWeightBytes (* 16 kThreads)) (trail "of a thread and stage"))
+  (constant @137 "long long" kWeightBytes (* (* (static_cast "long long" kStageTaps) kKBlocks) kKBlockWeightBytes) (trail "of an N tile"))
+  (constant @138 int kColumnPhases (? kSplit P::column_phases 1) (trail "of a channel, that are packed as its columns"))
   (file "split/pack_blocks.h")
   (constant @7 int kKernelTaps (/ (* (* P::kernel_d P::kernel_h) P::kernel_w) kColumnPhases))
   (constant @8 int kAllKSteps (* kKBlocks kKSteps))
@@ -288,44 +288,44 @@
   (constant @38 int kPackBlocks (* (/ kMadeColumns kPackColumns) kPackParts))
   (constant @39 int kColumnMaxima (* 8 kPackParts) (trail "of a column: one for each warp of its blocks"))
   (file "layout.h")
-  (constant @139 "long long" kPackedMaximaOffset (+ kWeightBytes (* P::block_n 4)))
-  (constant @140 int kColumnBytes (? kSplit (* (* P::block_n (+ 1 kColumnMaxima)) 4) 0))
-  (constant @141 "long long" kPackedTileBytes (+ kWeightBytes kColumnBytes))
-  (constant @142 "long long" kPackedBytes (* kNTiles kPackedTileBytes))
-  (constant @146 bool kParted (> P::parts 1))
-  (constant @147 "long long" kPartBytes (* (* (static_cast "long long" P::block_m) P::block_n) 4))
-  (constant @148 "long long" kPartedBytes (? kParted (* (* (* P::parted_tiles kNTiles) P::parts) kPartBytes) 0))
-  (constant @149 int kPartedBlocks (? kParted (* P::parted_tiles kNTiles) 1) (trail "of the kernel that adds parts"))
-  (constant @152 int kStageBytes (+ kInputBytes kKBlockWeightBytes))
-  (constant @153 int kTapsOffset (* P::stages kStageBytes))
-  (constant @154 int kReadOffset (+ kTapsOffset (* (+ kPhaseTaps 1) 16)))
-  (constant @155 int kStoredOffset (+ kReadOffset (* P::block_m 8)))
-  (constant @156 int kPositionBitsOffset (+ kStoredOffset (* P::block_m 8)))
-  (constant @157 int kPositionEndsOffset (+ kPositionBitsOffset (* P::block_m 4)) (trail "of fields"))
-  (constant @160 int kColumnOffset (+ kPositionEndsOffset (? kTapFields (* P::block_m 4) 0)))
-  (constant @161 int kBiasOffset (+ kColumnOffset (? kFusedPhases (* P::block_m 4) 0)))
-  (constant @163 int kColumnScalesOffset (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)))
-  (constant @164 int kImageScalesOffset (+ kColumnScalesOffset (? kSplit (* P::block_n 8) 0)))
-  (constant @165 int kSharedBytes (+ kImageScalesOffset (? kSplit (* P::block_m 8) 0)))
-  (constant @167 int kAlignment (? P::channels_last 16 (call larger (? kPlanes P::copy_bytes 0) (* P::store kElementBytes))) (trail "of x and y, in bytes"))
-  (constant @171 int kMostAccumulators (? kSplit 48 128))
-  (constant @172 int kAccumulators (/ (* kWarpTiles kWarpChannels) 2))
-  (static_assert @173 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
-  (static_assert @174 (&& (== (% kWarpRows 16) 0) (== (% kWarpChannels 16) 0)) "warps make whole products of 16 columns")
-  (static_assert @175 (&& (>= kKSteps 2) (<= kPixelVectors 8)) "a stage has several k-steps, and pixels of at most 128 bytes")
-  (static_assert @176 (|| (! kSplit) (== P::block_k (* 2 kInstructionK))) "a split pixel of a stage has 128 bytes")
-  (static_assert @177 (|| kPlanes (&& (== (% kPositionStep 8) 0) (== (% P::block_m kPositionStep) 0))) "a thread's vectors are swapped alike")
-  (static_assert @179 (== (% kKBlockWeightBytes (* 16 kThreads)) 0) "threads copy equally many weights")
-  (static_assert @180 (== (% kGroupChannels kVector) 0) "channels are whole vectors")
-  (static_assert @181 (|| (|| (|| P::channels_last kPlanes) kFusedPhases) (== P::store 1)) "arranged positions are stored element by element")
-  (static_assert @183 (|| (! kFusedPhases) (&& (&& (&& (== (% P::stride_w P::column_phases) 0) (== (% P::kernel_w P::column_phases) 0)) (== P::dilation_w 1)) (! P::channels_last))) "a row's phases have as many taps")
-  (static_assert @186 (|| (! kFusedPhases) (&& (&& (== (% P::block_n P::column_phases) 0) (== (% P::column_phases P::store) 0)) (== (% P::adjacent_channels P::store) 0))) "a block has all phases of its channels, and a thread adjacent ones")
-  (static_assert @189 (|| (! kPlanes) (&& (&& (&& (&& (&& (! P::channels_last) (! kSplit)) (> kCopies 0)) (== (% kRowUnits kUnitsOfRow) 0)) (== (% kThreads kChannelsAtOnce) 0)) (== (% kStageChannels kChannelsAtOnce) 0))) "threads copy equally many units of whole rows")
-  (static_assert @192 (|| (|| (! kPlanes) kFusedPhases) (<= P::store 2)) "a thread's positions are adjacent in a product")
-  (static_assert @193 (|| (== kRowTaps 1) (&& (&& (&& (== (% kKernelW kRowTaps) 0) (== kStrideW 1)) (== P::dilation_w 1)) (! kFusedPhases))) "the taps of a stage are adjacent")
-  (static_assert @195 (|| (! kTapFields) (<= kFieldBits 32)) "a word has a field for each axis")
-  (static_assert @196 (|| (|| (== P::fuse_input_count 0) kSplit) (&& (! P::channels_last) (! kPlanes))) "x is activated where it is arranged")
-  (static_assert @198 (|| (== (* (* P::input_stride_d P::input_stride_h) P::input_stride_w) 1) (== kPhases 1)) "a gradient of the input has one phase")
+  (constant @140 "long long" kPackedMaximaOffset (+ kWeightBytes (* P::block_n 4)))
+  (constant @141 int kColumnBytes (? kSplit (* (* P::block_n (+ 1 kColumnMaxima)) 4) 0))
+  (constant @142 "long long" kPackedTileBytes (+ kWeightBytes kColumnBytes))
+  (constant @143 "long long" kPackedBytes (* kNTiles kPackedTileBytes))
+  (constant @147 bool kParted (> P::parts 1))
+  (constant @148 "long long" kPartBytes (* (* (static_cast "long long" P::block_m) P::block_n) 4))
+  (constant @149 "long long" kPartedBytes (? kParted (* (* (* P::parted_tiles kNTiles) P::parts) kPartBytes) 0))
+  (constant @150 int kPartedBlocks (? kParted (* P::parted_tiles kNTiles) 1) (trail "of the kernel that adds parts"))
+  (constant @153 int kStageBytes (+ kInputBytes kKBlockWeightBytes))
+  (constant @154 int kTapsOffset (* P::stages kStageBytes))
+  (constant @155 int kReadOffset (+ kTapsOffset (* (+ kPhaseTaps 1) 16)))
+  (constant @156 int kStoredOffset (+ kReadOffset (* P::block_m 8)))
+  (constant @157 int kPositionWordsOffset (+ kStoredOffset (* P::block_m 8)))
+  (constant @158 int kPositionEndsOffset (+ kPositionWordsOffset (* P::block_m 4)) (trail "of fields"))
+  (constant @161 int kColumnOffset (+ kPositionEndsOffset (? kTapFields (* P::block_m 4) 0)))
+  (constant @162 int kBiasOffset (+ kColumnOffset (? kFusedPhases (* P::block_m 4) 0)))
+  (constant @164 int kColumnScalesOffset (+ kBiasOffset (? P::has_bias (* P::block_n 4) 0)))
+  (constant @165 int kImageScalesOffset (+ kColumnScalesOffset (? kSplit (* P::block_n 8) 0)))
+  (constant @166 int kSharedBytes (+ kImageScalesOffset (? kSplit (* P::block_m 8) 0)))
+  (constant @168 int kAlignment (? P::channels_last 16 (call larger (? kPlanes P::copy_bytes 0) (* P::store kElementBytes))) (trail "of x and y, in bytes"))
+  (constant @172 int kMostAccumulators (? kSplit 48 128))
+  (constant @173 int kAccumulators (/ (* kWarpTiles kWarpChannels) 2))
+  (static_assert @174 (<= kAccumulators kMostAccumulators) "the accumulators fit the registers")
+  (static_assert @175 (&& (== (% kWarpRows 16) 0) (== (% kWarpChannels 16) 0)) "warps make whole products of 16 columns")
+  (static_assert @176 (&& (>= kKSteps 2) (<= kPixelVectors 8)) "a stage has several k-steps, and pixels of at most 128 bytes")
+  (static_assert @177 (|| (! kSplit) (== P::block_k (* 2 kInstructionK))) "a split pixel of a stage has 128 bytes")
+  (static_assert @178 (|| kPlanes (&& (== (% kPositionStep 8) 0) (== (% P::block_m kPositionStep) 0))) "a thread's vectors are swapped alike")
+  (static_assert @180 (== (% kKBlockWeightBytes (* 16 kThreads)) 0) "threads copy equally many weights")
+  (static_assert @181 (== (% kGroupChannels kVector) 0) "channels are whole vectors")
+  (static_assert @182 (|| (|| (|| P::channels_last kPlanes) kFusedPhases) (== P::store 1)) "arranged positions are stored element by element")
+  (static_assert @184 (|| (! kFusedPhases) (&& (&& (&& (== (% P::stride_w P::column_phases) 0) (== (% P::kernel_w P::column_phases) 0)) (== P::dilation_w 1)) (! P::channels_last))) "a row's phases have as many taps")
+  (static_assert @187 (|| (! kFusedPhases) (&& (&& (== (% P::block_n P::column_phases) 0) (== (% P::column_phases P::store) 0)) (== (% P::adjacent_channels P::store) 0))) "a block has all phases of its channels, and a thread adjacent ones")
+  (static_assert @190 (|| (! kPlanes) (&& (&& (&& (&& (&& (! P::channels_last) (! kSplit)) (> kCopies 0)) (== (% kRowUnits kUnitsOfRow) 0)) (== (% kThreads kChannelsAtOnce) 0)) (== (% kStageChannels kChannelsAtOnce) 0))) "threads copy equally many units of whole rows")
+  (static_assert @193 (|| (|| (! kPlanes) kFusedPhases) (<= P::store 2)) "a thread's positions are adjacent in a product")
+  (static_assert @194 (|| (== kRowTaps 1) (&& (&& (&& (== (% kKernelW kRowTaps) 0) (== kStrideW 1)) (== P::dilation_w 1)) (! kFusedPhases))) "the taps of a stage are adjacent")
+  (static_assert @196 (|| (! kTapFields) (<= kFieldBits 32)) "a word has a field for each axis")
+  (static_assert @197 (|| (|| (== P::fuse_input_count 0) kSplit) (&& (! P::channels_last) (! kPlanes))) "x is activated where it is arranged")
+  (static_assert @199 (|| (== (* (* P::input_stride_d P::input_stride_h) P::input_stride_w) 1) (== kPhases 1)) "a gradient of the input has one phase")
   (file "mma_pixels.cu")
   (section @25 "Elements")
   (file "device/convert.h")
@@ -1112,8 +1112,8 @@
   (file "mma_pixels.cu")
   (section @45 "Positions")
   (file "reach.h")
-  (function @9 device "unsigned int" taps_within
-    (comment "A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.")
+  (function @10 device "unsigned int" taps_within
+    (comment "A bit for each tap of an axis: whether it reads within the image{with at: , where the first one reads at `at`}.")
     (attributes "__forceinline__")
     (argument int at)
     (argument (const int) size)
@@ -1124,21 +1124,22 @@
       (declare @4 (const int) i (- at (* tap step)))
       (do @5 (|= bits (? (&& (>= i 0) (< i size)) (<< 1u tap) 0u))))
     (return @7 bits))
-  (function @20 device "unsigned int" first_within
-    (comment "The first tap of an axis that reads before the image's end, and how many read after its beginning.")
+  (function @21 device "unsigned int" first_within
+    (comment "The first tap of an axis that reads before the image's end{with at: , where the first of all reads at `at`}.")
     (attributes "inline")
     (argument int at)
     (argument (const int) size)
     (argument (const int) taps)
     (argument (const int) step)
     (return @1 (? (< at size) 0 (call min (+ (/ (- at size) step) 1) taps))))
-  (function @23 device "unsigned int" end_within
+  (function @26 device "unsigned int" end_within
+    (comment "How many taps of an axis read after the image's beginning{with at: , where the first of all reads at `at`}.")
     (attributes "inline")
     (argument int at)
     (argument (const int) taps)
     (argument (const int) step)
     (return @1 (? (< at 0) 0 (call min (+ (/ at step) 1) taps))))
-  (function @30 device "unsigned int" taps_of
+  (function @33 device "unsigned int" taps_of
     (comment "Which taps read within the image for a position where the first one reads at ({with iz: iz, }iy, ix). {if kTapFields: Of each axis the first.} {if not kTapFields: A bit for each row and column.}")
     (attributes "__forceinline__")
     (argument int iz)
@@ -1151,40 +1152,41 @@
       (then
         (return @3 (| (| (call first_within ix in_w kPhaseTapsW kOffsetStepW) (<< (call first_within iy in_h kPhaseTapsH kOffsetStepH) kFirstBitH)) (? kHasDepth (<< (call first_within iz in_d kPhaseTapsD kOffsetStepD) kFirstBitD) 0)))))
     (return @7 (| (| (call taps_within ix in_w kPhaseTapsW kOffsetStepW) (<< (call taps_within iy in_h kPhaseTapsH kOffsetStepH) kFirstBitH)) (? kHasDepth (<< (call taps_within iz in_d kPhaseTapsD kOffsetStepD) kFirstBitD) 0))))
-  (function @43 device "unsigned int" ends_of
+  (function @46 device "unsigned int" ends_of
     (comment "Of each axis the tap after the last of these.")
     (attributes "__forceinline__")
     (argument int iz)
     (argument int iy)
     (argument int ix)
     (return @1 (| (| (call end_within ix kPhaseTapsW kOffsetStepW) (<< (call end_within iy kPhaseTapsH kOffsetStepH) kFirstBitH)) (? kHasDepth (<< (call end_within iz kPhaseTapsD kOffsetStepD) kFirstBitD) 0))))
-  (function @49 device "unsigned int" tap_word
+  (function @52 device "unsigned int" tap_word
     (comment "A tap as positions' words have it: its bits; or its numbers along the axes, with all guards set.")
     (attributes "inline")
     (argument int tap_d)
     (argument int tap_h)
     (argument int tap_w)
     (return @1 (? kTapFields (+ kGuards (| (| tap_w (<< tap_h kFirstBitH)) (? kHasDepth (<< tap_d kFirstBitD) 0))) (| (| (<< 1u tap_w) (<< 1u (+ tap_h kFirstBitH))) (? kHasDepth (<< 1u (+ tap_d kFirstBitD)) 0u)))))
-  (function @56 device bool reads
+  (function @59 device bool reads
     (comment "Whether a position reads a tap within the image. {if kTapFields: A guard stays where the tap is not before the first, and goes where it is before the end.}")
     (attributes "inline")
-    (argument "unsigned int" bits)
+    (argument "unsigned int" word)
     (argument "unsigned int" end)
     (argument "unsigned int" tap)
-    (return @1 (? kTapFields (== (& (& (- tap bits) (~ (- tap end))) kGuards) kGuards) (== (& bits tap) tap))))
-  (constant @61 "unsigned int" kRowBits (- (<< 1u kFirstBitH) 1) (trail "for its taps of a row"))
-  (function @62 device "unsigned int" of_later_column
+    (return @1 (? kTapFields (== (& (& (- tap word) (~ (- tap end))) kGuards) kGuards) (== (& word tap) tap))))
+  (constant @63 "unsigned int" kRowBits (- (<< 1u kFirstBitH) 1) (trail "of a word, for the taps of a row"))
+  (function @66 device "unsigned int" of_later_column
+    (comment "A position's word for taps so many columns before.")
     (attributes "inline")
     (argument "unsigned int" word)
     (argument int before)
     (return @1 (? kTapFields (- word (call min (static_cast int (& word kRowBits)) before)) (| (>> (& word kRowBits) before) (& word (~ kRowBits))))))
   (file "mma_pixels.cu")
   (record @50 PhaseAxis
-    (comment "An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.")
-    (field int phase)
-    (field int taps)
-    (field int first)
-    (field int offset))
+    (comment "An axis of a phase.")
+    (field int phase (trail "its first output"))
+    (field int taps (trail "how many it has"))
+    (field int first (trail "the first of them"))
+    (field int offset (trail "where that reads")))
   (function @58 device PhaseAxis axis_of_phase
     (comment "The number-th phase of an axis: those with taps come first, those with most of them before others.")
     (attributes "__forceinline__")
@@ -1194,24 +1196,25 @@
     (argument (const int) padding)
     (argument (const int) dilation)
     (declare @2 (const int) step (call tap_step stride dilation))
-    (declare @3 PhaseAxis axis)
-    (do @4 (= (. axis first) (% number step)))
-    (do @5 (= (. axis phase) (call floor_mod (+ (- (* dilation (. axis first)) padding) (/ number step)) stride)))
-    (do @6 (= (. axis taps) (? (&& (< number step) (< number kernel)) (/ (+ (- kernel (. axis first)) (- step 1)) step) 0)))
-    (do @7 (= (. axis offset) (call offset_of_tap (. axis first) stride padding dilation)))
-    (return @8 axis))
-  (function @70 device int positions_of
+    (declare @3 (const int) first (% number step))
+    (declare @4 PhaseAxis axis)
+    (do @5 (= (. axis phase) (call floor_mod (+ (- (* dilation first) padding) (/ number step)) stride)))
+    (do @6 (= (. axis taps) (? (&& (< number step) (< number kernel)) (/ (+ (- kernel first) (- step 1)) step) 0)))
+    (do @7 (= (. axis first) first))
+    (do @8 (= (. axis offset) (call offset_of_tap first stride padding dilation)))
+    (return @9 axis))
+  (function @71 device int positions_of
     (comment "Positions of a phase along an axis; the last one may lie outside of the output.")
     (attributes "inline")
     (argument int out)
     (argument (const int) stride)
     (return @1 (/ (+ out (- stride 1)) stride)))
-  (function @74 device int row_positions_of
+  (function @75 device int row_positions_of
     (comment "The same in a row. Fused phases begin where the first output's stride does.")
     (attributes "inline")
     (argument int out)
     (return @1 (call positions_of (? kFusedPhases (+ out (% P::padding_w P::stride_w)) out) P::stride_w)))
-  (function @81 device void find_positions
+  (function @82 device void find_positions
     (comment "Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap")
     (comment "of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the")
     (comment "image.")
@@ -1247,7 +1250,7 @@
       (declare @19 (const int) oz (? kHasDepth (+ (* m_d P::stride_d) (. planes phase)) 0))
       (declare @20 (const int) oy (+ (* m_h P::stride_h) (. rows phase)))
       (declare @21 (const int) ox (+ (* m_w P::stride_w) (? kFusedPhases (- (? (> kStrideW 1) (* (. columns phase) P::column_phases) 0) (% P::padding_w P::stride_w)) (. columns phase))))
-      (declare @24 (const "unsigned int") bits (call taps_of iz iy ix in_d in_h in_w))
+      (declare @24 (const "unsigned int") word (call taps_of iz iy ix in_d in_h in_w))
       (declare @25 (const "long long") out_image (* (* image P::y_channels) out_d))
       (declare @26 (const bool) is_stored (&& (&& (&& (< image batch) (|| (! kHasDepth) (< oz out_d))) (< oy out_h)) (< ox out_w)))
       (do @27 (= (at (reinterpret_cast (pointer "long long") (+ shared kReadOffset)) i) (? kPlanes (* (+ (* (+ (* (+ (* (* image P::x_channels) in_d) iz) in_h) iy) in_w) ix) kBytes) (* (+ (* (+ (* (+ (* image in_d) iz) in_h) iy) in_w) ix) kInputPixelBytes))))
@@ -1255,20 +1258,20 @@
       (if_constexpr @34 kFusedPhases
         (then
           (do @35 (= (at (reinterpret_cast (pointer int) (+ shared kColumnOffset)) i) ox))))
-      (do @37 (= (at (reinterpret_cast (pointer "unsigned int") (+ shared kPositionBitsOffset)) i) (? (< image batch) bits 0)))
+      (do @37 (= (at (reinterpret_cast (pointer "unsigned int") (+ shared kPositionWordsOffset)) i) (? (< image batch) word 0)))
       (if @38 kTapFields
         (then
           (do @39 (= (at (reinterpret_cast (pointer "unsigned int") (+ shared kPositionEndsOffset)) i) (? (< image batch) (call ends_of iz iy ix) 0)))))
       (if_constexpr @41 kSplit
         (then
           (do @42 (= (at (reinterpret_cast (pointer "long long") (+ shared kImageScalesOffset)) i) (? (< image batch) (+ (* image kExponents) (* group kGroupExponents)) 0)))))))
-  (section @129 "Taps")
-  (record @132 Tap
-    (comment "A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.")
+  (section @130 "Taps")
+  (record @133 Tap
+    (comment "A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.")
     (field "long long" from)
-    (field "unsigned int" bits)
+    (field "unsigned int" word)
     (field int number))
-  (function @139 device void find_taps
+  (function @140 device void find_taps
     (comment "Writes the taps of a phase, and after them one that reads nowhere.")
     (attributes "__forceinline__")
     (argument (pointer Tap) taps)
@@ -1282,7 +1285,7 @@
     (for @4 (pragma "unroll 1") (declare @4 int i thread) (<= i all) (+= i kThreads)
       (declare @5 Tap tap)
       (do @6 (= (. tap from) 0))
-      (do @7 (= (. tap bits) kNoTap))
+      (do @7 (= (. tap word) kNoTap))
       (do @8 (= (. tap number) 0))
       (if @9 (< i all)
         (then
@@ -1296,23 +1299,23 @@
               (do @17 (= (. tap from) (* (- before) kBytes))))
             (else
               (do @19 (= (. tap from) (* (- before) kInputPixelBytes)))))
-          (do @21 (= (. tap bits) (call tap_word tap_d tap_h tap_w)))
+          (do @21 (= (. tap word) (call tap_word tap_d tap_h tap_w)))
           (do @22 (= (. tap number) (/ (+ (+ (* (+ (+ (* kd P::kernel_h) (. rows first)) (* tap_h kTapStepH)) kKernelW) (. columns first)) (* tap_w kTapStepW)) kRowTaps)))))
       (do @26 (= (at taps i) tap))))
-  (section @169 "Staging")
-  (record @172 Places
+  (section @170 "Staging")
+  (record @173 Places
     (comment "What a thread copies of the input in each stage: where its positions read, and their taps.")
     (field (array "long long" kPlaces) from)
-    (field (array "unsigned int" kPlaces) bits)
+    (field (array "unsigned int" kPlaces) words)
     (field (array "unsigned int" kPlaces) end))
-  (record @179 Next
+  (record @180 Next
     (comment "What is staged next: a tap and k-block.")
     (field int tap (trail "of the phase"))
     (field int k_block)
-    (field "unsigned int" bits (trail "of the tap"))
+    (field "unsigned int" word (trail "of the tap"))
     (field (pointer (const "unsigned char")) pixels (trail "where it reads for a position at 0"))
     (field (pointer (const "unsigned char")) weights))
-  (function @188 device void find_next
+  (function @189 device void find_next
     (comment "Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1324,7 +1327,7 @@
     (if_constexpr @2 kTapsInside
       (then
         (declare @3 (const Tap) tap (at taps (? (< (. next k_block) kKBlocks) (. next tap) tap_count)))
-        (do @4 (= (. next bits) (. tap bits)))
+        (do @4 (= (. next word) (. tap word)))
         (if_constexpr @5 kPlanes
           (then
             (comment @6 "Taps of planes follow one another too.")
@@ -1334,10 +1337,10 @@
         (do @11 (= (. next weights) (+ weights (* (+ (* (static_cast "long long" (. tap number)) kKBlocks) (call min (. next k_block) (- kKBlocks 1))) kKBlockWeightBytes)))))
       (else
         (declare @14 (const Tap) tap (at taps (. next tap)))
-        (do @15 (= (. next bits) (. tap bits)))
+        (do @15 (= (. next word) (. tap word)))
         (do @16 (= (. next pixels) (+ x (. tap from))))
         (do @17 (= (. next weights) (+ weights (* (static_cast "long long" (. tap number)) (* kKBlocks kKBlockWeightBytes))))))))
-  (function @210 device void advance
+  (function @211 device void advance
     (comment "Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.")
     (attributes "__forceinline__")
     (argument (reference Next) next)
@@ -1351,7 +1354,7 @@
         (if @3 (>= (++ (. next tap)) tap_count)
           (then
             (do @4 (= (. next tap) 0))
-            (do @5 (+= (. next k_block) (? (== (. next bits) kNoTap) 0 1)))))
+            (do @5 (+= (. next k_block) (? (== (. next word) kNoTap) 0 1)))))
         (do @7 (call find_next next x weights taps tap_count plane_bytes)))
       (else
         (do @9 (+= (. next pixels) kPixelBytes))
@@ -1359,10 +1362,10 @@
         (if @11 (== (++ (. next k_block)) kKBlocks)
           (then
             (do @12 (= (. next k_block) 0))
-            (do @13 (+= (. next tap) (? (== (. next bits) kNoTap) 0 1)))
+            (do @13 (+= (. next tap) (? (== (. next word) kNoTap) 0 1)))
             (do @14 (call find_next next x weights taps tap_count plane_bytes)))))))
-  (constant @230 int kCopyParts (- kKSteps 1))
-  (function @231 device void stage_part
+  (constant @231 int kCopyParts (- kKSteps 1))
+  (function @232 device void stage_part
     (attributes "__forceinline__")
     (argument (pointer "unsigned char") to)
     (argument (reference (const Places)) places)
@@ -1383,7 +1386,7 @@
             (then
               (declare @11 (const int) place (% i kPlaces))
               (declare @12 (const int) later (* (/ i kPlaces) kChannelsAtOnce))
-              (declare @13 (const bool) any (&& (call reads (at (. places bits) place) (at (. places end) place) (. next bits)) (|| (== (% kGroupIn kStageChannels) 0) (< (+ (+ (* (. next k_block) kStageChannels) channel) later) kGroupIn))))
+              (declare @13 (const bool) any (&& (call reads (at (. places words) place) (at (. places end) place) (. next word)) (|| (== (% kGroupIn kStageChannels) 0) (< (+ (+ (* (. next k_block) kStageChannels) channel) later) kGroupIn))))
               (comment @15 "An integer: sums of pointers that a tile does not change take two registers for each copy.")
               (declare @16 (const "long long") from (+ (+ (reinterpret_cast "long long" (. next pixels)) (at (. places from) place)) (* later plane_bytes)))
               (do @17 (call copy_unit (+ own (+ (* later (* kRowPitch 4)) (* place (* kThreads P::copy_bytes)))) (reinterpret_cast (pointer (const "unsigned char")) from) any))))))
@@ -1396,7 +1399,7 @@
           (declare @29 (const int) i (+ (* part kInputCopies) copy))
           (if @30 (< i kCopies)
             (then
-              (declare @31 (const bool) any (&& (call reads (at (. places bits) i) (at (. places end) i) (. next bits)) is_channel))
+              (declare @31 (const bool) any (&& (call reads (at (. places words) i) (at (. places end) i) (. next word)) is_channel))
               (do @32 (call async_copy_16 (+ own (* i (* kPositionStep kPixelBytes))) (+ (. next pixels) (at (. places from) i)) (? any 16 0))))))))
     (declare @36 (pointer "unsigned char") columns (+ (+ to kInputBytes) (* thread 16)))
     (declare @37 (pointer (const "unsigned char")) from (+ (. next weights) (* thread 16)))
@@ -1404,13 +1407,13 @@
       (declare @40 (const int) i (+ (* part kColumnCopies) copy))
       (if @41 (< i kWeightCopies)
         (then
-          (do @42 (call async_copy_16 (+ columns (* i (* kThreads 16))) (+ from (* i (* kThreads 16))) (? (== (. next bits) kNoTap) 0 16)))))))
-  (section @278 "Products")
-  (record @281 Fragments
+          (do @42 (call async_copy_16 (+ columns (* i (* kThreads 16))) (+ from (* i (* kThreads 16))) (? (== (. next word) kNoTap) 0 16)))))))
+  (section @279 "Products")
+  (record @282 Fragments
     (comment "What a warp multiplies in a k-step. Of split values the high parts of all tiles come first.")
     (field (array (array "unsigned int" 4) (* kParts kWarpTiles)) a)
     (field (array uint4 (/ (* kParts kWarpChannels) 16)) b))
-  (function @286 device void multiply_add
+  (function @287 device void multiply_add
     (attributes "__forceinline__")
     (argument (reference (array float 4)) acc)
     (argument (reference (array (const "unsigned int") 4)) a)
@@ -1424,7 +1427,7 @@
             (do @4 (call mma_k16_bf16 acc a b)))
           (else
             (do @6 (call mma_k8_tf32 acc a b)))))))
-  (function @298 device void load_fragments
+  (function @299 device void load_fragments
     (comment "Loads the fragments of a k-step. `input` is the lane's first position in the stage{with swapped: , and `swapped` its vector there in the first k-step, in bytes}; `weights` are the lane's of its warp's first columns.")
     (attributes "__forceinline__")
     (argument (reference Fragments) fragments)
@@ -1444,7 +1447,7 @@
           (do @13 (call matrix_load_x4 (at (. fragments a) (+ kWarpTiles tile)) (+ (+ input (^ swapped (+ (* k_step 64) 32))) (* tile (* 16 kPixelBytes))))))))
     (for @18 (pragma "unroll") (declare @18 int two 0) (< two (/ (* kParts kWarpChannels) 16)) (++ two)
       (do @19 (= (at (. fragments b) two) (* (reinterpret_cast (pointer (const uint4)) (+ (+ weights (* k_step kStepBytes)) (* two 512))))))))
-  (function @321 device void multiply_step
+  (function @322 device void multiply_step
     (attributes "__forceinline__")
     (argument (reference Accumulators) acc)
     (argument (reference Accumulators) high)
@@ -1488,7 +1491,7 @@
               (for @51 (pragma "unroll") (declare @51 int tile 0) (< tile kWarpTiles) (++ tile)
                 (do @52 (call multiply_add (at (at acc tile) (* two 2)) (at (. fragments a) tile) b))
                 (do @53 (call multiply_add (at (at acc tile) (+ (* two 2) 1)) (at (. fragments a) tile) next)))))))))
-  (section @380 "Epilogue")
+  (section @381 "Epilogue")
   (file "device/activation.h")
   (enum @10 Activation (kRelu 0) (kLeakyRelu 1) (kGelu 2) (kGeluTanh 3) (kSilu 4) (kMish 5) (kTanh 6) (kSigmoid 7) (kHardtanh 8) (kClamp 9) (kScale 10) (kAdd 11) (kElu 12))
   (function @29 device P::Sum activate
@@ -1686,7 +1689,7 @@
                   (do @16 (= (at values v) (call epilogue (at (at (at acc (/ (+ first v) 2)) (/ i 2)) (+ (* (% (+ first v) 2) 2) (% i 2))) (? P::has_bias (at bias (+ channel before)) 0)))))
                 (do @19 (call store_together (+ first_y (* before plane)) values)))))))))
   (file "mma_pixels.cu")
-  (function @389 device void store_outputs
+  (function @390 device void store_outputs
     (comment "Stores a thread's outputs. `row` is its first position of the block's, `channel` its first channel of the block's, `y` the block's first channel{with left: , `left` how many channels there are from there on}. {with plane: In nchw a plane is so many elements.}")
     (attributes "__forceinline__")
     (argument (reference (const Accumulators)) acc)
@@ -1722,8 +1725,8 @@
                           (for @24 (pragma "unroll") (declare @24 int v 0) (< v P::store) (++ v)
                             (do @25 (= (at values v) (call epilogue (at (at (at acc tile) (/ (+ i v) 2)) (+ (* half 2) (% (+ i v) 2))) (? P::has_bias (at bias (+ (+ channel before) v)) 0)))))
                           (do @28 (call store_together (+ first_y (? P::channels_last before (* before plane))) values))))))))))))))
-  (section @426 "Kernel")
-  (function @428 kernel void mma_pixels
+  (section @427 "Kernel")
+  (function @429 kernel void mma_pixels
     (launch_bounds kThreads P::blocks_per_sm)
     (argument (restrict (pointer (const Element))) x)
     (argument (restrict (pointer (const "unsigned char"))) arranged)
@@ -1784,7 +1787,7 @@
     (declare @57 (const int) position (+ (* warp_m kWarpRows) (% lane 16)))
     (declare @58 (const int) lane_offset (? kPlanes (call lane_place (* warp_m kWarpRows) lane) 0))
     (declare @59 (const int) swapped (? kPlanes 0 (* (^ (/ lane 16) (call swap_of position)) 16)))
-    (declare @60 (const int) weight_offset (+ (+ kInputBytes (* warp_n (* (* kParts kWarpChannels) 32))) (* lane 16)))
+    (declare @60 (const int) lane_weights (+ (+ kInputBytes (* warp_n (* (* kParts kWarpChannels) 32))) (* lane 16)))
     (blank @60)
     (for @63 (pragma "unroll 1") (declare @63 int index (/ (. blockIdx x) kNTiles)) (< index (? kParted (+ whole (* (- (* kPhases tiles) whole) P::parts)) (* kPhases tiles))) (+= index next_tile)
       (declare @65 (const int) part (? (&& kParted (>= index whole)) (% (- index whole) P::parts) (- 1))
@@ -1803,7 +1806,7 @@
       (for @87 (pragma "unroll") (declare @87 int i 0) (< i kPlaces) (++ i)
         (declare @88 (const int) copied (? kPlanes (/ (call unit_word thread i) P::plane_words) (+ (/ thread kPixelVectors) (* i kPositionStep))))
         (do @89 (= (at (. places from) i) (at (reinterpret_cast (pointer (const "long long")) (+ shared kReadOffset)) copied)))
-        (do @90 (= (at (. places bits) i) (at (reinterpret_cast (pointer (const "unsigned int")) (+ shared kPositionBitsOffset)) copied)))
+        (do @90 (= (at (. places words) i) (at (reinterpret_cast (pointer (const "unsigned int")) (+ shared kPositionWordsOffset)) copied)))
         (if @91 kTapFields
           (then
             (do @92 (= (at (. places end) i) (at (reinterpret_cast (pointer (const "unsigned int")) (+ shared kPositionEndsOffset)) copied)))))
@@ -1811,7 +1814,7 @@
           (then
             (declare @95 (const int) before (- (- kRowTaps 1) (* (% (call unit_word thread i) P::plane_words) (/ 4 kBytes))))
             (do @96 (+= (at (. places from) i) (- (* (/ thread kRowUnits) plane_bytes) (* before kBytes))))
-            (do @97 (= (at (. places bits) i) (call of_later_column (at (. places bits) i) before)))
+            (do @97 (= (at (. places words) i) (call of_later_column (at (. places words) i) before)))
             (if @98 kTapFields
               (then
                 (do @99 (= (at (. places end) i) (call of_later_column (at (. places end) i) before))))))))
@@ -1847,7 +1850,7 @@
       (declare @138 (array Fragments 2) fragments)
       (do @139 (call async_copy_wait (- P::stages 2)))
       (do @140 (call __syncthreads))
-      (do @141 (call load_fragments (at fragments 0) (+ shared (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ shared weight_offset) 0))
+      (do @141 (call load_fragments (at fragments 0) (+ shared (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ shared lane_weights) 0))
       (declare @143 int stage 0)
       (comment @144 "Each stage has a tap of the phase, of taps (0 to {kLastRow}, 0 to {kLastColumn}).")
       (for @146 (pragma "unroll 1") (declare @146 int step 0) (< step steps) (++ step)
@@ -1859,7 +1862,7 @@
         (comment @152 "Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the")
         (comment @153 "newest.")
         (for @155 unrolled (declare @155 int k_step 0) (< k_step (- kKSteps 1)) (++ k_step)
-          (do @156 (call load_fragments (at fragments (% (+ k_step 1) 2)) (+ from (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ from weight_offset) (+ k_step 1)))
+          (do @156 (call load_fragments (at fragments (% (+ k_step 1) 2)) (+ from (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ from lane_weights) (+ k_step 1)))
           (do @158 (call stage_part staged places next k_step thread plane_bytes))
           (do @159 (call multiply_step acc high low (at fragments (% k_step 2)))))
         (do @161 (call advance next own_x own_weights taps tap_count plane_bytes))
@@ -1869,7 +1872,7 @@
         (do @165 (call __syncthreads)
           (trail "the next stage has come, and all have loaded what this one has"))
         (declare @166 (pointer (const "unsigned char")) after (+ shared (* stage kStageBytes)))
-        (do @167 (call load_fragments (at fragments 0) (+ after (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ after weight_offset) 0))
+        (do @167 (call load_fragments (at fragments 0) (+ after (? kPlanes lane_offset (* position kPixelBytes))) swapped (+ after lane_weights) 0))
         (do @169 (call multiply_step acc high low (at fragments (% (- kKSteps 1) 2)))))
       (do @171 (call async_copy_wait 0)
         (trail "copies after the last stage"))
@@ -1887,7 +1890,7 @@
           (do @182 (call unscale acc (+ scales (+ (* warp_n kWarpChannels) (* (% lane 4) 2))) exponents offsets))))
       (declare @184 (const "long long") plane (* (* (static_cast "long long" out_d) out_h) out_w))
       (do @185 (call store_outputs acc (+ y (* (+ (* group kGroupOut) (/ first_out P::column_phases)) (? P::channels_last 1 plane))) shared biases (+ (* warp_m kWarpRows) (* (/ lane 4) kSpan)) (+ (* warp_n kWarpChannels) (* (% lane 4) kAdjacentChannels)) (- kGroupColumns first_out) plane out_w))))
-  (section @619 "Adding")
+  (section @620 "Adding")
   (file "add_parts.h")
   (function @5 kernel void add_parts
     (comment "A block adds the parts of one N tile of a tile.")

@@ -1,11 +1,12 @@
-// Part of the template `mma_pixels`: which taps of its phase a position reads within the image (layout.h: in which
-// bits).
+// Part of the template `mma_pixels`: which taps of its phase a position reads within the image (layout.h: how a word
+// says so).
 #pragma once
 
 #include "device/static_parameters.h"
 #include "layout.h"
 
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
+// A bit for each tap of an axis: whether it reads within the image{with at: , where the first one reads at
+// `at`}.
 __device__ __forceinline__ unsigned int taps_within(int at, const int size, const int taps, const int step) {
   unsigned int bits = 0;
 #pragma unroll
@@ -16,10 +17,12 @@ __device__ __forceinline__ unsigned int taps_within(int at, const int size, cons
   return bits;
 }
 
-// The first tap of an axis that reads before the image's end, and how many read after its beginning.
+// The first tap of an axis that reads before the image's end{with at: , where the first of all reads at `at`}.
 __device__ inline unsigned int first_within(int at, const int size, const int taps, const int step) {
   return at < size ? 0 : min((at - size) / step + 1, taps);
 }
+
+// How many taps of an axis read after the image's beginning{with at: , where the first of all reads at `at`}.
 __device__ inline unsigned int end_within(int at, const int taps, const int step) {
   return at < 0 ? 0 : min(at / step + 1, taps);
 }
@@ -53,12 +56,13 @@ __device__ inline unsigned int tap_word(int tap_d, int tap_h, int tap_w) {
 
 // Whether a position reads a tap within the image.
 // {if kTapFields: A guard stays where the tap is not before the first, and goes where it is before the end.}
-__device__ inline bool reads(unsigned int bits, unsigned int end, unsigned int tap) {
-  return kTapFields ? ((tap - bits) & ~(tap - end) & kGuards) == kGuards : (bits & tap) == tap;
+__device__ inline bool reads(unsigned int word, unsigned int end, unsigned int tap) {
+  return kTapFields ? ((tap - word) & ~(tap - end) & kGuards) == kGuards : (word & tap) == tap;
 }
 
+constexpr unsigned int kRowBits = (1u << kFirstBitH) - 1;  // of a word, for the taps of a row
+
 // A position's word for taps so many columns before.
-constexpr unsigned int kRowBits = (1u << kFirstBitH) - 1;  // for its taps of a row
 __device__ inline unsigned int of_later_column(unsigned int word, int before) {
   return kTapFields ? word - min(static_cast<int>(word & kRowBits), before)
                     : (word & kRowBits) >> before | (word & ~kRowBits);

@@ -1,5 +1,5 @@
 (program mma_taps_grad_weight
-  (digest "56e296c75f1faa9a09b9e311715be65e46a220bd061b3ede3b23a68d447739f4")
+  (digest "f1194902694a9576ab6421e70cc817731738f5e11fa573ef7e0210dece28937b")
   (parameter int kernel_d 1)
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
@@ -773,12 +773,12 @@
   (section @42 "Epilogue")
   (file "grad_weight/target.h")
   (record @7 Target
-    (comment "What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.")
-    (field int slice)
+    (comment "What a block makes.")
+    (field int slice (trail "of the positions"))
     (field int group)
-    (field int first_in)
+    (field int first_in (trail "of its channels in the group"))
     (field int first_out)
-    (field int first_kh)
+    (field int first_kh (trail "of its taps"))
     (field int first_kw))
   (function @17 device Target target_of
     (comment "Weights vary fastest, so that blocks which read the same positions run together.")

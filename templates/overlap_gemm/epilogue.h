@@ -69,9 +69,9 @@ __device__ inline unsigned int place_of(unsigned int pixel, unsigned int column)
   return kOfPixel ? pixel * kPixelPitch + column : column * kColumnPitch + pixel;
 }
 
-// The places of an output's taps along an axis: tap stride * t + phase and the tile's input `at` - t.
+// The places of an output's taps along an axis: their numbers are stride * t + phase.
 struct Place {
-  unsigned int at;
+  unsigned int at;  // the tile's input for t = 0; before it for others
   unsigned int phase;
 };
 

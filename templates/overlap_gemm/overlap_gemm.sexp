@@ -1,5 +1,5 @@
 (program overlap_gemm
-  (digest "99d5cd57a53ae3c2fe1a5c5f6138ff474d56d680644fe899e1d536b279b44d05")
+  (digest "456a157022e2987230907e2d1ace57c5b5a43bc1a1c37758922ae65ef187ff9c")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -703,8 +703,8 @@
     (argument "unsigned int" column)
     (return @1 (? kOfPixel (+ (* pixel kPixelPitch) column) (+ (* column kColumnPitch) pixel))))
   (record @73 Place
-    (comment "The places of an output's taps along an axis: tap stride * t + phase and the tile's input `at` - t.")
-    (field "unsigned int" at)
+    (comment "The places of an output's taps along an axis: their numbers are stride * t + phase.")
+    (field "unsigned int" at (trail "the tile's input for t = 0; before it for others"))
     (field "unsigned int" phase))
   (function @79 device Place row_place
     (comment "Of an output of the tile.")

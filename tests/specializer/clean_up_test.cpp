@@ -161,6 +161,53 @@ TEST(CleanUp, FieldsThatAreOnlyStoredGo) {
       << source->text;
 }
 
+TEST(CleanUp, FieldsOfOneNumberAreThatNumber) {
+  constexpr std::string_view kItems = R"sexp(
+  (record @10 Place (field int row) (field int column) (field int end))
+  (function @20 device Place place_of
+    (attributes "__noinline__")
+    (argument int index)
+    (declare @1 Place place)
+    (do @2 (= (. place row) 3))
+    (do @3 (= (. place column) index))
+    (do @4 (= (. place end) (+ (. place row) 4)))
+    (return @5 place))
+)sexp";
+  const auto source_of = [&](const std::string& more) {
+    const Result<KernelSource> source = specialised(
+        kItems, "(declare @1 Place place (call place_of size)) " + more +
+                    " (do @9 (= (at y (. place column)) (at x (+ (. place row) (. place end)))))");
+    EXPECT_TRUE(source) << source.error().message;
+    return source ? source->text : "";
+  };
+  const std::string plain = source_of("");
+  EXPECT_NE(plain.find("struct Place {\n  int column;\n};\n"), std::string::npos) << plain;
+  EXPECT_NE(plain.find("  Place place;\n  place.column = index;\n  return place;\n"), std::string::npos) << plain;
+  EXPECT_NE(plain.find("y[place.column] = x[10];"), std::string::npos) << plain;
+  // Whatever may give the field another number keeps it.
+  for (const std::string more :
+       {"(do @2 (= (. place row) 4))", "(do @2 (+= (. place row) 1))", "(do @2 (++ (. place row)))",
+        "(declare @2 Place other (init 1 size 7)) (do @3 (= (at y 2) (at x (. other row))))",
+        "(declare @2 (pointer int) to (& (. place row))) (do @3 (= (at to 0) size))",
+        "(declare @2 (reference int) row (. place row)) (do @3 (= row size))"}) {
+    const std::string text = source_of(more);
+    EXPECT_NE(text.find("place.row +"), std::string::npos) << more << "\n" << text;
+  }
+}
+
+TEST(CleanUp, FunctionsThatGiveBackAnArgumentGo) {
+  constexpr std::string_view kItems = R"sexp(
+  (function @20 device int quotient
+    (argument int a) (argument int by)
+    (return @1 (/ a by)))
+  (function @30 device int remainder
+    (argument int a) (argument int by)
+    (return @1 (- a (* (/ a by) by))))
+)sexp";
+  EXPECT_EQ(body_of("(do @1 (= (at y 0) (at x (+ (call quotient size 1) (call remainder (- size 3) 1)))))", kItems),
+            "  y[0] = x[size];\n");
+}
+
 TEST(CleanUp, FunctionsThatOnlyForwardGo) {
   constexpr std::string_view kItems = R"sexp(
   (function @20 device float scaled

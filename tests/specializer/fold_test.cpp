@@ -38,6 +38,21 @@ TEST(Fold, JoinsConstantsInSums) {
   EXPECT_EQ(text_of(op("+", op("+", var("u", Scalar::kUnsigned), u(1)), u(4294967295u))), "u");
 }
 
+TEST(Fold, LeavesNothingOfADifferenceOfEqualIntegers) {
+  EXPECT_EQ(text_of(op("-", op("*", var("x"), var("y")), op("*", var("x"), var("y")))), "0");
+  EXPECT_EQ(text_of(op("-", var("x"), var("y"))), "x - y");
+  EXPECT_EQ(text_of(op("-", var("f", Scalar::kFloat), var("f", Scalar::kFloat))), "f - f");  // of NaNs it is one
+}
+
+TEST(Fold, CastsToAWiderIntegerAndBackAreNone) {
+  EXPECT_EQ(text_of(cast(Scalar::kInt, cast(Scalar::kLongLong, var("x")))), "x");
+  EXPECT_EQ(text_of(cast(Scalar::kInt, cast(Scalar::kShort, var("x")))), "static_cast<int>(static_cast<short>(x))");
+  EXPECT_EQ(text_of(cast(Scalar::kInt, cast(Scalar::kUnsigned, var("x")))),
+            "static_cast<int>(static_cast<unsigned int>(x))");
+  EXPECT_EQ(text_of(cast(Scalar::kFloat, cast(Scalar::kDouble, var("f", Scalar::kFloat)))),
+            "static_cast<float>(static_cast<double>(f))");
+}
+
 TEST(Fold, KeepsSumsThatWouldOverflow) {
   EXPECT_EQ(text_of(op("+", op("+", var("x"), i(2147483647)), i(1))), "x + 2147483647 + 1");
   // Joined, x + y could overflow where (x + 3) + y does not.
@@ -135,6 +150,8 @@ TEST(Fold, Parentheses) {
   EXPECT_EQ(text_of(op("||", op("&&", var("a"), var("b")), var("c"))), "(a && b) || c");
   EXPECT_EQ(text_of(op("+", op("<<", var("a"), i(2)), var("b"))), "(a << 2) + b");
   EXPECT_EQ(text_of(*fold_unary("-", op("+", var("a"), var("b")))), "-(a + b)");
+  EXPECT_EQ(text_of(*fold_unary("-", op("-", i(0), var("a")))), "a");
+  EXPECT_EQ(text_of(*fold_unary("-", op("-", i(0), var("a", Scalar::kShort)))), "-(0 - a)");
 }
 
 TEST(Fold, ConditionalsHaveTheCommonType) {
@@ -143,6 +160,8 @@ TEST(Fold, ConditionalsHaveTheCommonType) {
   EXPECT_EQ(text_of(*fold_conditional(yes, var("x"), var("n", Scalar::kLongLong))), "static_cast<long long>(x)");
   EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), var("x"), i(3))), "c ? x : 3");
   const Term zero = literal(real_value(Scalar::kFloat, 0)), minus_zero = literal(real_value(Scalar::kFloat, -0.0));
+  EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), var("x"), var("x"))), "x");
+  EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), var("x"), var("y"))), "c ? x : y");
   EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), zero, zero)), "0.0f");
   EXPECT_EQ(text_of(*fold_conditional(var("c", Scalar::kBool), zero, minus_zero)), "c ? 0.0f : -0.0f");
 }

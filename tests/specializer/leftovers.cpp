@@ -473,8 +473,42 @@ class Finder {
       if (std::ranges::none_of(items_,
                                [&](const Item& each) { return each.is_function() && reads_field(each, name); })) {
         found(Leftover::kField, item.tokens[i].line, name);
+      } else if (next == ";" && stores_one_number(item.tokens[1].text, name)) {
+        found(Leftover::kConstant, item.tokens[i].line, name);
       }
     }
+  }
+
+  /// Whether all stores to the field of a record are of one number, and no other record has a field of that name. Not
+  /// where lists make such records, and where something besides a read is done with the field.
+  bool stores_one_number(const std::string& record, const std::string& name) const {
+    std::string number_stored;
+    for (const Item& item : items_) {
+      const Tokens t = item.tokens;
+      for (std::size_t i = 1; i + 3 < t.size(); ++i) {
+        const bool is_member = t[i].text == name && (t[i - 1].text == "." || t[i - 1].text == "->");
+        const bool is_other = t.front().text == "struct" && t[1].text != record && t[i].text == name;
+        const bool is_list = t[i].text == "{" && t[i + 1].text != "}" &&
+                             ((t[i - 1].text == "=" && i >= 3 && t[i - 3].text == record) || t[i - 1].text == "return");
+        if (is_other || (is_list && item.is_function() && item.has(record))) {
+          return false;
+        }
+        if (!is_member) {
+          continue;
+        }
+        const int next = precedence_of(t[i + 1].text);
+        const bool moves = i >= 3 && (t[i - 3].text == "++" || t[i - 3].text == "--" || t[i - 3].text == "&");
+        if (!moves && (t[i + 1].text == ";" || t[i + 1].text == "]" || (next > 1 && next < 99))) {
+          continue;  // it is read
+        }
+        const bool is_literal = t[i + 1].text == "=" && t[i + 3].text == ";" && number(t[i + 2].text);
+        if (!is_literal || (!number_stored.empty() && number_stored != t[i + 2].text)) {
+          return false;
+        }
+        number_stored = t[i + 2].text;
+      }
+    }
+    return !number_stored.empty();
   }
 
   static bool reads_field(const Item& item, std::string_view name) {
@@ -495,8 +529,9 @@ class Finder {
 }  // namespace
 
 std::string_view name_of(Leftover kind) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "name", "condition", "repeated", "loop", "parameter", "variable", "field", "array of one", "split", "forwards"};
+  static constexpr std::array<std::string_view, 11> kNames = {"name",         "condition", "repeated", "loop",
+                                                              "parameter",    "variable",  "field",    "constant field",
+                                                              "array of one", "split",     "forwards"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -17,6 +17,7 @@ enum class Leftover {
   kParameter,   // a parameter that its function does not read
   kVariable,    // a local variable that its function only stores to
   kField,       // a field of a struct that no function reads
+  kConstant,    // one to which functions store the same number wherever they do
   kArrayOfOne,  // a local array of one element
   kSplit,       // x / c * c + x % c
   kForwards,    // a function that only calls another one with its own arguments

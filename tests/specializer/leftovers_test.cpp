@@ -131,6 +131,17 @@ TEST(Leftovers, OfTheRest) {
   EXPECT_EQ(found_in("struct Place {\n  int row;\n  int column;\n};\n__device__ int f(void* a) {\n  return "
                      "static_cast<Place*>(a)->row;\n}\n"),
             Found());
+  const auto stores = [](const std::string& first, const std::string& second) {
+    return found_in(
+        "struct Place {\n  int row;\n  int column;\n};\n__device__ int f(int a) {\n  Place place;\n"
+        "  place.row = a;\n  " +
+        first + "\n  if (a > 3) {\n    " + second + "\n  }\n  return place.row + place.column;\n}\n");
+  };
+  EXPECT_EQ(stores("place.column = 3;", "place.column = 3;"), (Found{{Leftover::kConstant, 3, "column"}}));
+  EXPECT_EQ(stores("place.column = 3;", "place.column = 4;"), Found());
+  EXPECT_EQ(stores("place.column = 3;", "place.column += 4;"), Found());
+  EXPECT_EQ(stores("place.column = 3;", "++place.column;"), Found());
+  EXPECT_EQ(stores("place.column = 3;", "g(place.column);"), Found());
   EXPECT_EQ(found_in_body("  float acc[1][2] = {};\n  float other[2][1];\n  to[1] = acc[0][1] + other[1][0];"),
             (Found{{Leftover::kArrayOfOne, 1, "acc"}}));
   EXPECT_EQ(found_in_body("  to[1] = a / 8 * 8 + a % 8;\n  to[2] = a / 8 * 4 + a % 8;\n  to[3] = a / b * b + a % b;"),
@@ -230,7 +241,8 @@ std::string source_without(const Problem& problem, const Plan& plan, std::option
       wanted.push_back({planned.function, symbol, planned.cluster});
     }
   }
-  return print(evaluate_program(globals, wanted, problem.target.architecture, without).value(), "// head\n").text;
+  return print(evaluate_program(globals, wanted, problem.target.architecture, without).value(), "// head\n", "kernel")
+      .text;
 }
 
 std::string layers_text() {
@@ -241,16 +253,16 @@ std::string layers_text() {
 
 // Each clean-up takes leftovers out of first plans for the benchmark's layers: without it there are some, of this kind.
 TEST(Leftovers, AreThereWithoutACleanUp) {
-  std::map<CleanUp, Leftover> unseen = {{CleanUp::kUnusedArguments, Leftover::kParameter},
-                                        {CleanUp::kUnusedFields, Leftover::kField},
-                                        {CleanUp::kForwards, Leftover::kForwards},
-                                        {CleanUp::kArraysOfOne, Leftover::kArrayOfOne},
-                                        {CleanUp::kComments, Leftover::kName}};
+  std::map<CleanUp, Leftover> unseen = {
+      {CleanUp::kUnusedArguments, Leftover::kParameter}, {CleanUp::kConstantFields, Leftover::kConstant},
+      {CleanUp::kUnusedFields, Leftover::kField},        {CleanUp::kForwards, Leftover::kForwards},
+      {CleanUp::kArraysOfOne, Leftover::kArrayOfOne},    {CleanUp::kComments, Leftover::kName}};
   const std::vector<NamedLayer> layers = parse_file(layers_text()).value();
   for (std::size_t i = 0; !unseen.empty() && i < layers.size(); ++i) {
     for (const Direction direction : {Direction::kForward, Direction::kGradInput, Direction::kGradWeight}) {
       Problem problem = {layers[i].layer, direction, target_named(i % 2 == 0 ? "sm_90a" : "sm_80").value()};
       problem.layer.directions = {direction};
+      problem.layer.compute = i % 4 < 2 ? Compute::kF32 : Compute::kTf32;
       const Plan first = plan(problem).value().front();
       EXPECT_EQ(leftovers_as_text(source_without(problem, first, {})), "");
       std::erase_if(unseen, [&](const auto& each) {

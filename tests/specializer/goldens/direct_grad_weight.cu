@@ -176,7 +176,6 @@ struct BiasPlaces {
   long long next;
   long long end;
   long long place;
-  int step;
 };
 
 __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
@@ -184,13 +183,12 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   places.next = batch * 4096ll * slice / 256 + thread / 4;
   places.end = batch * 4096ll * (slice + 1) / 256;
   places.place = places.next;
-  places.step = 64;
   return places;
 }
 
-__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_places) {
-  places.next += places.step;
-  places.place += step_places;
+__device__ __forceinline__ void next_place(BiasPlaces& places) {
+  places.next += 64;
+  places.place += 64ll;
 }
 
 // The first element of a place, from the thread's first channel on.
@@ -202,7 +200,6 @@ __device__ __forceinline__ const unsigned short* at_place(const unsigned short* 
 // A thread's sums of one slice: of a channel, or of vectors.
 __device__ __forceinline__ float sum_elements(const unsigned short* __restrict__ grad_y, BiasPlaces places,
                                               int channel) {
-  const long long step_places = static_cast<long long>(places.step);
   float total = 0;
   while (places.next < places.end) {
     float sum = 0;
@@ -211,7 +208,7 @@ __device__ __forceinline__ float sum_elements(const unsigned short* __restrict__
       if (places.next < places.end) {
         sum += half_to_float(*at_place(grad_y, places, channel));
       }
-      next_place(places, step_places);
+      next_place(places);
     }
     total += sum;
   }

@@ -168,7 +168,6 @@ struct BiasPlaces {
   long long image;
   long long place;
   long long in_image;
-  int step;
 };
 
 __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
@@ -178,7 +177,6 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   places.image = places.next / 3840;
   places.place = places.next % 3840;
   places.in_image = 3840;
-  places.step = 256;
   return places;
 }
 
@@ -189,12 +187,11 @@ __device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, in
   places.image = places.next / 15360;
   places.place = places.next % 15360;
   places.in_image = 15360;
-  places.step = 256;
   return places;
 }
 
 __device__ __forceinline__ void next_place(BiasPlaces& places, long long step_images, long long step_places) {
-  places.next += places.step;
+  places.next += 256;
   places.place += step_places;
   places.image += step_images;
   if (places.place >= places.in_image) {
@@ -217,8 +214,8 @@ __device__ __forceinline__ const float* at_place_2(const float* __restrict__ gra
 
 // A thread's sums of one slice: of a channel, or of vectors.
 __device__ __forceinline__ float sum_elements(const float* __restrict__ grad_y, BiasPlaces places, int channel) {
-  const long long step_images = places.step / places.in_image;
-  const long long step_places = places.step % places.in_image;
+  const long long step_images = 256 / places.in_image;
+  const long long step_places = 256 % places.in_image;
   float total = 0;
   while (places.next < places.end) {
     float sum = 0;
@@ -236,8 +233,8 @@ __device__ __forceinline__ float sum_elements(const float* __restrict__ grad_y, 
 
 __device__ __forceinline__ void sum_vectors(float (&totals)[4], const float* __restrict__ grad_y, BiasPlaces places,
                                             int channel) {
-  const long long step_images = places.step / places.in_image;
-  const long long step_places = places.step % places.in_image;
+  const long long step_images = 256 / places.in_image;
+  const long long step_places = 256 % places.in_image;
   while (places.next < places.end) {
     uint4 vectors[8];
     #pragma unroll

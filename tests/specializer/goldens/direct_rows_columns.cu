@@ -151,17 +151,16 @@ struct Place {
   int channel;
   int channel_end;
   int row;
-  int column;
 };
 
 // The first element of a run in the image `y`.
 __device__ __forceinline__ float* run_start(float* __restrict__ y, const Place& place, int run) {
-  return y + (((place.channel + run * 4) * 257 + place.row) * 766 + place.column);
+  return y + ((place.channel + run * 4) * 257 + place.row) * 766;
 }
 
 // The elements of a run that lie inside the output.
 __device__ __forceinline__ int run_length(const Place& place, int run) {
-  return place.channel + run * 4 < place.channel_end ? min(max(766 - place.column, 0), kRunLength) : 0;
+  return place.channel + run * 4 < place.channel_end ? min(max(766, 0), kRunLength) : 0;
 }
 
 // What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.
@@ -303,7 +302,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   Place place;
   place.channel = first_out + warp_c * 4;
   place.channel_end = channel_end;
-  place.column = 0;
 
   #pragma unroll 1
   for (int row = warp_y; row < 2; row += 2) {

@@ -44,8 +44,7 @@ __device__ __forceinline__ unsigned short float_to_half(float value);
 
 // ---- Staging ----
 
-// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later.
+// Puts an element to shared memory as what products are added in. Asynchronously, the block waits for it later.
 __device__ __forceinline__ void stage_element(float* to, const unsigned short* from) {
   *to = half_to_float(*from);
 }

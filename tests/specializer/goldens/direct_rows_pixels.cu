@@ -82,11 +82,6 @@ __device__ __forceinline__ void stage_input(float* __restrict__ planes, const un
   }
 }
 
-// Offset of the weight of a lane's channel among those of its warp for a tap: lanes read adjacent vectors.
-__device__ __forceinline__ int weight_place(int lane) {
-  return lane;
-}
-
 // Copies the weights of a tile to shared memory, output channels innermost; zeros where the channels end. `weight` are
 // those of the tile's first group, first_out the tile's first channel in it.
 __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const unsigned short* __restrict__ weight) {
@@ -96,7 +91,7 @@ __device__ __forceinline__ void stage_weights(float* __restrict__ weights, const
     const int channel = i / kTaps % kTileChannels;
     const int ci = i / 5376;
     const int of_warp = channel % kWarpChannels;
-    const int place = channel / kWarpChannels * kWarpChannels + weight_place(of_warp);
+    const int place = channel / kWarpChannels * kWarpChannels + of_warp;
     const unsigned short* from = weight + ((channel + ci) * kTaps + tap);
     stage_element(weights + ((ci * kTaps + tap) * kTileChannels + place), from, true);
   }
@@ -109,7 +104,7 @@ using Accumulators = float[1][4];
 
 // One tap: positions of a staged row times one weight for each channel.
 __device__ __forceinline__ void multiply_add(Accumulators& acc, const float* x, const float* weights) {
-  const float weight = weights[weight_place(0)];
+  const float weight = weights[0];
   #pragma unroll
   for (int column = 0; column < 4; ++column) {
     acc[0][column] = fma(x[column], weight, acc[0][column]);
@@ -151,7 +146,6 @@ __device__ __forceinline__ int run_length(const Place& place) {
 // What of a run is inside the output: elements before its first whole vector, whole vectors, elements after them.
 struct Run {
   unsigned short* start;
-  int head;
   int vectors;
 };
 
@@ -159,7 +153,7 @@ __device__ __forceinline__ Run run_of(unsigned short* __restrict__ y, const Plac
   const int length = run_length(place);
   unsigned short* start = run_start(y, place, run);
   const int vectors = length / 8;
-  return {start, 0, vectors};
+  return {start, vectors};
 }
 
 // Stores the runs of a warp: whole vectors, and the ends of a run element by element.
@@ -174,7 +168,7 @@ __device__ __forceinline__ void store_runs(const float* __restrict__ exchanged, 
     for (int round = 0; round < 3; ++round) {
       const int i = lane % kRunLanes + round * kRunLanes;
       if (i < of_run.vectors) {
-        store_16(of_run.start + (of_run.head + i * 8), from + i * 8);
+        store_16(of_run.start + i * 8, from + i * 8);
       }
     }
   }
@@ -235,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int lane_x = is_idle ? 0 : lane / 21;
   const int column = warp_x * 4 + lane_x * 4;
   const float* x_thread = shared + (lane_c * 124 + column);
-  const float* weight_thread = weights + weight_place(lane_c);
+  const float* weight_thread = weights + lane_c;
   float* exchange = shared + (kExchangeOffset + warp * 680);
   Place place;
   place.channel = 0;

@@ -58,8 +58,7 @@ __device__ int floor_mod(int a) {
 
 // ---- Staging ----
 
-// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later.
+// Puts an element to shared memory as what products are added in. Asynchronously, the block waits for it later.
 __device__ __forceinline__ void stage_element(float* to, const unsigned short* from) {
   *to = half_to_float(*from);
 }
@@ -141,7 +140,6 @@ __device__ __forceinline__ void store_8(unsigned short* to, const float* values)
 // A warp's place in the output: the first channel and the end of the channels that it may write, the row, and the
 // first column of its first position.
 struct Place {
-  int channel;
   int row;
   int column;
 };
@@ -149,7 +147,7 @@ struct Place {
 // Stores a thread's accumulators, channels last: its adjacent channels of each pixel as vectors.
 __device__ __forceinline__ void store_pixels(const Accumulators (&acc)[5], unsigned short* __restrict__ y,
                                              const Place& place, int lane_c, int lane_x, int out_w) {
-  const int co = place.channel + lane_c * 4;
+  const int co = lane_c * 4;
   const int first = place.column + lane_x * 20;
   unsigned short* pixels = y + ((static_cast<long long>(place.row) * out_w + first) * 64 + co);
   #pragma unroll
@@ -209,7 +207,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const float* x_thread = shared + column;
   const float* weight_thread = weights + weight_place(lane_c, 0);
   Place place;
-  place.channel = 0;
   place.column = (tile_x * kTileColumns + warp_x * 8) * 5;
 
   __syncthreads();  // the tile is staged

@@ -47,8 +47,7 @@ __device__ __forceinline__ void copy_element(float* to, const float* from, bool 
   async_copy_4(to, from, is_inside ? 4 : 0);
 }
 
-// Puts an element to shared memory as what products are added in, or zero. Asynchronously, the block waits for it
-// later.
+// Puts an element to shared memory as what products are added in. Asynchronously, the block waits for it later.
 __device__ __forceinline__ void stage_element(float* to, const float* from) {
   copy_element(to, from, true);
 }

@@ -236,12 +236,11 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is
 // A tile's first image, and its first position there.
 struct Tile {
   int image;
-  int m_y;
   int m_x;
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 4, 0, index % 4 * 128};
+  return {index / 4, index % 4 * 128};
 }
 
 // ---- Producer ----
@@ -256,14 +255,13 @@ struct Copy {
 };
 
 // Finds the copies of a tile of the producer, or the warp, of this number.
-__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_row, int first_column,
+__device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_column,
                                           int producer) {
   // The staged columns of the image, and their vectors, relative to the first one, which is at `start` in channel 0.
   const int begin = max(first_column, 0) - first_column;
   const int end = min(first_column + kStagedColumns, 4096) - first_column;
-  const long long start =
-      static_cast<long long>(first_image) * 1048576 + static_cast<long long>(first_row) * 4096 + first_column;
-  const bool is_copied = first_row >= 0 && first_row < 1 && begin < end;
+  const long long start = static_cast<long long>(first_image) * 1048576 + first_column;
+  const bool is_copied = begin < end;
   return {x + (start + begin + producer * 4096ll), producer * kChannelPitch + begin, is_copied ? (end - begin) * 4 : 0,
           1};
 }
@@ -285,13 +283,12 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
 }
 
 // Writes zeros to the rows and columns of a stage outside the image, and to channels beyond the layer's.
-__device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
+__device__ __forceinline__ void zero_pad(float* to, int first_column, int thread) {
   for (int i = thread / 8; i < 16; i += 32) {
-    const bool is_copied = first_row >= 0 && first_row < 1;
     float* staged = to + i * kChannelPitch;
     for (int column = thread % 8 * 4; column < kRowPitch; column += 32) {
       const int ix = first_column + column;
-      if (!is_copied || ix < 0 || ix >= 4096) {
+      if (ix < 0 || ix >= 4096) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
       }
     }
@@ -624,20 +621,18 @@ __device__ __forceinline__ void multiply_pairs(Accumulators& acc, ScaleState& st
 // ---- Epilogue ----
 
 // Stores a thread's outputs: its positions in all phases, for its channels, from position (m_y, m_x), channel `co` on.
-__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_y, int m_x) {
-  float* corner = y + (static_cast<long long>(co) + m_y) * 512 + m_x;
-  if (m_y < 1) {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 512;
-      if (m_x < 512) {
-        float values[2];
-        #pragma unroll
-        for (int v = 0; v < 2; ++v) {
-          values[v] = acc[0][0][i / 2 * 4 + v * 2 + i % 2];
-        }
-        store_global_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
+__device__ __forceinline__ void store_tile(const Accumulators& acc, float* __restrict__ y, int co, int m_x) {
+  float* corner = y + static_cast<long long>(co) * 512 + m_x;
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    float* to = corner + static_cast<long long>(i / 2 * 8 + i % 2) * 512;
+    if (m_x < 512) {
+      float values[2];
+      #pragma unroll
+      for (int v = 0; v < 2; ++v) {
+        values[v] = acc[0][0][i / 2 * 4 + v * 2 + i % 2];
       }
+      store_global_8(to, make_uint2(__float_as_uint(values[0]), __float_as_uint(values[1])));
     }
   }
 }
@@ -682,11 +677,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile; index < tiles || issued.stages > 0; index += next_tile) {
       const bool drains = index >= tiles;  // processes the stages that are left
       const Tile tile = tile_at(index);
-      const int first_row = tile.m_y;
       const int first_column = tile.m_x * 8 - 4;
-      Copy copy = find_copy(x, tile.image, first_row, first_column, warp - 8);
-      const bool is_padded =
-          first_row < 0 || first_row + 1 > 1 || (first_column < 0 || first_column + kStagedColumns > 4096);
+      Copy copy = find_copy(x, tile.image, first_column, warp - 8);
+      const bool is_padded = first_column < 0 || first_column + kStagedColumns > 4096;
       for (int k_block = 0; k_block < 16; ++k_block) {
         while (issued.stages > 0 &&
                (drains || is_complete(&landed[issued.oldest], issued.parity) || !is_complete(&empty[stage], parity))) {
@@ -703,7 +696,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         float* staged = reinterpret_cast<float*>(to);
         if (is_padded && k_block < 2) {
-          zero_pad(staged, first_row, first_column, thread);
+          zero_pad(staged, first_column, thread);
         }
         if (elect_one()) {
           copy_rows(staged, copy, &landed[stage]);
@@ -749,7 +742,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       unscale(acc, state, scales + quarter * 2);
       const Tile tile = tile_at(index);
       const int own_column = column + (static_cast<int>(zero) & index);  // opaque, so that no address is kept
-      store_tile(acc, y + (tile.image + image) * 262144ll, co, tile.m_y, tile.m_x + own_column);
+      store_tile(acc, y + (tile.image + image) * 262144ll, co, tile.m_x + own_column);
     }
   }
 }

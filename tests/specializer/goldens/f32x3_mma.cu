@@ -156,10 +156,6 @@ __device__ __forceinline__ int first_row(int place) {
   return place / 64 * 8 + place % 64 / 8;
 }
 
-__device__ __forceinline__ int first_column() {
-  return 0;
-}
-
 // From there to the i-th position of a tile, in rows and columns.
 __device__ __forceinline__ int rows_to(int tile, int i) {
   return i / 8 * 2 + tile;
@@ -196,11 +192,6 @@ __device__ __forceinline__ long long packed_offset(int k_step, int tap) {
   const int kh = tap / 4;
   return static_cast<long long>(kh % 2) * 264448 + k_step / 2 * kKBlockWeightBytes +
          (k_step % 2 * 8 + kh / 2 * 4 + tap % 4) * kTapBytes;
-}
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -639,7 +630,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, float* __r
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
     for (int first = 0; first < 2; ++first) {
-      const int column = first_column() + columns_to(row + half * 8);
+      const int column = columns_to(row + half * 8);
       const int image = tile.image;
       const int m_y = tile.m_y + first_row(place) + rows_to(first, row + half * 8);
       const int m_x = tile.m_x + column;
@@ -723,9 +714,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp_m = threadIdx.x / 32 % 2;
   const int warp_n = threadIdx.x / 64;
   const int place = warp_m * kWarpRows;
-  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 9 + (first_column() + columns_to(lane % 16));
+  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 9 + columns_to(lane % 16);
   const int input_offset = pixel * kPixelPitch + lane / 16 * 16;
-  const int weight_offset = warp_n * 1024 + lane * 16;
+  const int lane_weights = warp_n * 1024 + lane * 16;
 
   // What registers hold is written to a stage before the products of the stage before; then more is loaded, whose
   // largest magnitude is written after them.
@@ -768,7 +759,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         store_split(to, values, power_of_two(exponent), thread);
         load_next(values, places, loaded, next, x, thread, tiles, next_tile);
       }
-      multiply_k_block(totals, high, low, held, from + input_offset, from + kInputBytes + weight_offset);
+      multiply_k_block(totals, high, low, held, from + input_offset, from + kInputBytes + lane_weights);
       if (loaded.index < tiles) {
         write_maximum(maxima + stage * 8, values, thread);
       }

@@ -52,7 +52,6 @@ struct BiasPlaces {
   long long image;
   long long place;
   long long in_image;
-  int step;
 };
 
 __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
@@ -62,7 +61,6 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   places.image = places.next / 131072;
   places.place = places.next % 131072;
   places.in_image = 131072;
-  places.step = 256;
   return places;
 }
 
@@ -73,12 +71,11 @@ __device__ __forceinline__ BiasPlaces places_of_slice_2(int slice, int batch, in
   places.image = places.next / 524288;
   places.place = places.next % 524288;
   places.in_image = 524288;
-  places.step = 256;
   return places;
 }
 
 __device__ __forceinline__ void next_place(BiasPlaces& places, long long step_images, long long step_places) {
-  places.next += places.step;
+  places.next += 256;
   places.place += step_places;
   places.image += step_images;
   if (places.place >= places.in_image) {
@@ -101,8 +98,8 @@ __device__ __forceinline__ const float* at_place_2(const float* __restrict__ gra
 
 // A thread's sums of one slice: of a channel, or of vectors.
 __device__ __forceinline__ float sum_elements(const float* __restrict__ grad_y, BiasPlaces places, int channel) {
-  const long long step_images = places.step / places.in_image;
-  const long long step_places = places.step % places.in_image;
+  const long long step_images = 256 / places.in_image;
+  const long long step_places = 256 % places.in_image;
   float total = 0;
   while (places.next < places.end) {
     float sum = 0;
@@ -120,8 +117,8 @@ __device__ __forceinline__ float sum_elements(const float* __restrict__ grad_y, 
 
 __device__ __forceinline__ void sum_vectors(float (&totals)[4], const float* __restrict__ grad_y, BiasPlaces places,
                                             int channel) {
-  const long long step_images = places.step / places.in_image;
-  const long long step_places = places.step % places.in_image;
+  const long long step_images = 256 / places.in_image;
+  const long long step_places = 256 % places.in_image;
   while (places.next < places.end) {
     uint4 vectors[8];
     #pragma unroll

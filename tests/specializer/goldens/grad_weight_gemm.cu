@@ -31,7 +31,6 @@ namespace convtgen_grad_weight_gemm_grad_weight_3e974afd0c213504_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
 constexpr int kConsumers = 256;
@@ -184,13 +183,10 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
+  int slice;     // of the positions
+  int first_kh;  // of its taps
   int first_kw;
 };
 
@@ -199,9 +195,6 @@ __device__ __forceinline__ Target target_of(int block) {
   const int tap_group = block % 8;
   Target target;
   target.slice = block / 8;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
   target.first_kh = tap_group / 2;
   target.first_kw = tap_group % 2 * 2;
   return target;
@@ -242,19 +235,17 @@ __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
   }
 }
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+// What a block reads.
 struct Source {
-  const unsigned short* x;
-  const unsigned short* grad_y;
-  int origin_h;
+  const unsigned short* x;       // its first channel
+  const unsigned short* grad_y;  // the same
+  int origin_h;                  // of its taps
   int origin_w;
 };
 
 __device__ __forceinline__ Source source_of(const unsigned short* __restrict__ x,
                                             const unsigned short* __restrict__ grad_y, const Target& target) {
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  return {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
+  return {x, grad_y, target.first_kh - 1, target.first_kw - 1};
 }
 
 // The thread's position and first unit of a batch.
@@ -445,15 +436,12 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
     const int tap = vector % 2;
     const int channel = vector / 2;
     const int kw = target.first_kw + tap;
-    const int co = target.first_out + channel;
     #pragma unroll 2
     for (int column = place; column < 128; column += 2) {
       const int kh = target.first_kh;
-      const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
       float sums = from[place_in_column(vector)];
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
+      const long long weight = ((static_cast<long long>(column) * kGroupOut + channel) * 4 + kh) * 4 + kw;
       const long long at = target.slice * kWeights + weight;
       partial[at] = sums;
     }
@@ -482,8 +470,7 @@ __device__ __forceinline__ void store_block(const Accumulators& acc, float* colu
 
 // ---- Consumers ----
 
-// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
-// in memory where that is due.
+// Multiplies what the stage of this number brought, and releases it.
 __device__ __forceinline__ void consume_stage(Accumulators& acc, const int& places, const unsigned char* shared,
                                               unsigned long long* full, unsigned long long* empty, int consumed,
                                               int lane) {

@@ -34,13 +34,13 @@ namespace convtgen_grad_weight_gemm_grad_weight_b8ec781f5856d604_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr int kConsumers = 384;
 constexpr int kTaps = 21;
 constexpr int kColumnPitch = 388;
 constexpr int kVectorThreads = 336;
 constexpr int kRowPitch = 38;  // of a plane
+constexpr int kInputUnitPitch = 4112;
 constexpr int kScanLanes = 256;
 constexpr int kScanTilesIn = 32;
 
@@ -103,10 +103,6 @@ __device__ __forceinline__ void wgmma_m64n32k16_f16_rs_mn_b(float (&d)[16], cons
 
 #endif
 
-__device__ int floor_mod(int a) {
-  return a - 4 * (a >= 0 ? a / 4 : -((3 - a) / 4));
-}
-
 // The larger of a and |b|; infinities and NaN don't count.
 __device__ __forceinline__ float larger_finite(float a, float b) {
   return fmaxf(a, fabsf(fmaf(b, 0, b)));
@@ -158,10 +154,6 @@ using Accumulators = float[16];
 
 __device__ __forceinline__ int tap_of_rows(int rows) {
   return min(rows, 20);
-}
-
-__device__ __forceinline__ int channel_of_rows() {
-  return 0;
 }
 
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
@@ -249,12 +241,12 @@ __device__ __forceinline__ float scale_of_channel(const float* __restrict__ maxi
 }
 
 // The scales of the block's channels, and 1 for those beyond the group's last. All threads share them.
-__device__ __forceinline__ void find_scales(float* scales, const float* __restrict__ maxima, int first_in, int ins,
-                                            int first_out, int outs, int thread) {
+__device__ __forceinline__ void find_scales(float* scales, const float* __restrict__ maxima, int first_out, int outs,
+                                            int thread) {
   for (int i = thread; i < 48; i += 512) {
     const int channel = i < 32 ? i : i - 32;
-    const bool is_there = channel < (i < 32 ? ins : outs);
-    scales[i] = is_there ? scale_of_channel(maxima, channel + (i < 32 ? first_in : 32 + first_out)) : 1;
+    const bool is_there = channel < (i < 32 ? 32 : outs);
+    scales[i] = is_there ? scale_of_channel(maxima, channel + (i < 32 ? 0 : 32 + first_out)) : 1;
   }
 }
 
@@ -281,7 +273,7 @@ __device__ __forceinline__ void store_matrices(unsigned char* to, const unsigned
 
 // Where a unit lies, in bytes.
 __device__ __forceinline__ int input_place(int pixel, int unit) {
-  return unit * 4112 + pixel * 16;
+  return unit * kInputUnitPitch + pixel * 16;
 }
 
 __device__ __forceinline__ int window_place(int pixel, int unit) {
@@ -377,14 +369,10 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
+  int slice;  // of the positions
   int first_out;
-  int first_kh;
-  int first_kw;
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
@@ -392,11 +380,7 @@ __device__ __forceinline__ Target target_of(int block) {
   const int out_tile = block % 2;
   Target target;
   target.slice = block / 2;
-  target.group = 0;
-  target.first_in = 0;
   target.first_out = out_tile * 16;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -437,9 +421,7 @@ __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
 
 // What a block reads: its first channels of x and grad_y, and the origin of its taps.
 struct Origin {
-  int in;
   int out;
-  int h;
   int w;
 };
 
@@ -458,15 +440,15 @@ __device__ __forceinline__ void copy_rows(unsigned char* slot, const TensorMap& 
     const int element = exists ? iy * 1024 + tile.column : 0;
     skews[row] = exists ? element % 4 : -1;
     const int first = element;
-    tensor_load_2d(slot + row * 4608, x_map, barrier, first - first % 4, (exists ? image : 0) * 32 + origin.in);
+    tensor_load_2d(slot + row * 4608, x_map, barrier, first - first % 4, (exists ? image : 0) * 32);
   } else if (row < 18) {
     const int own = row - 8;
     const int at = tile.row + own % 10;
     const int image = tile.image + at / 514;
-    const int oy = at % 514 + own / 10 + origin.h;
+    const int oy = at % 514 + own / 10 - 1;
     const bool exists = image < batch && oy >= 0 && oy < 512;
     const int element = exists ? oy * 1024 + first_column : 0;
-    skews[row] = exists ? floor_mod(element >= 0 ? element : -(0 - element)) : -1;
+    skews[row] = exists ? element - 4 * (element >= 0 ? element / 4 : -((3 - element) / 4)) : -1;
     const int first = element;
     tensor_load_2d(slot + (kWindowRowsOffset + own * 2816), grad_y_map, barrier,
                    first - (first - 4 * (first >= 0 ? first / 4 : -((3 - first) / 4))),
@@ -645,8 +627,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
     return;
   }
   unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);
-  const Origin origin = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
-                         target.first_kh - 1, target.first_kw - 3};
+  const Origin origin = {target.first_out, -3};
   unsigned char* spare = shared + (kSpareOffset + thread * 16);
   const int warp = warp_uniform(thread / 32);
   const int lane = thread % 32;
@@ -659,7 +640,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
   Tile turned = asked;
   for (int number = 0; number < min(count, 1); ++number) {
     copy_rows(shared + (kRowsOffset + number * kRowsBytes), x_map, grad_y_map, &brought[number], origin, asked,
-              asked.column + origin.w, thread, batch);
+              asked.column - 3, thread, batch);
     move_on(asked, row_tiles);
   }
   named_barrier_sync(2, 128);  // where rows begin is written
@@ -675,13 +656,13 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
       mbarrier_wait(&empty[stage], (issued / 2 - 1) % 2);
     }
     turn_input(shared + stage * kStageBytes, spare, rows, turned.column, warp, lane);
-    turn_window(shared + (stage * kStageBytes + kWindowOffset), spare, rows, turned.column + origin.w, warp, lane);
+    turn_window(shared + (stage * kStageBytes + kWindowOffset), spare, rows, turned.column - 3, warp, lane);
     move_on(turned, row_tiles);
     fence_proxy_async();
     release_stage(&full[stage], lane);
     named_barrier_sync(2, 128);  // all have read the rows
     if (next < count) {
-      copy_rows(rows, x_map, grad_y_map, &brought[0], origin, asked, asked.column + origin.w, thread, batch);
+      copy_rows(rows, x_map, grad_y_map, &brought[0], origin, asked, asked.column - 3, thread, batch);
       move_on(asked, row_tiles);
     }
     named_barrier_sync(2, 128);  // where rows begin is written
@@ -692,8 +673,7 @@ __device__ __forceinline__ void turn_stages(unsigned char* shared, unsigned long
 
 __device__ __forceinline__ int place_of_rows(int rows, int lane) {
   // as below; ptxas makes less of one form for both (docs/kernel-notes.md)
-  return (channel_of_rows() / 8 + lane / 8 % 2) * 6096 +
-         (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
+  return lane / 8 % 2 * 6096 + (pixel_of_tap(tap_of_rows(rows)) + lane % 8 + lane / 16 * 8) * 16;
 }
 
 // Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
@@ -705,7 +685,7 @@ __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const
 }
 
 __device__ __forceinline__ unsigned long long input_descriptor(const unsigned char* stage) {
-  return wgmma_descriptor(stage, 128, 4112, 0);
+  return wgmma_descriptor(stage, 128, kInputUnitPitch, 0);
 }
 
 __device__ __forceinline__ int input_of_step(int step) {
@@ -843,16 +823,14 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   for (int vector = thread % kVectorThreads; vector < 336; vector += kVectorThreads) {
     const int tap = vector % kTaps;
     const int channel = vector / kTaps;
-    const int kw = target.first_kw + tap % 7;
+    const int kw = tap % 7;
     const int co = target.first_out + channel;
     #pragma unroll 2
     for (int column = place; column < end; ++column) {
-      const int kh = target.first_kh + tap / 7;
-      const int ci = target.first_in + column;
+      const int kh = tap / 7;
       const float* from = columns + column * kColumnPitch;
       float sums = from[place_in_column(vector)];
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
+      const long long weight = ((static_cast<long long>(column) * kGroupOut + co) * 3 + kh) * 7 + kw;
       const long long at = target.slice * 21504ll + weight;
       partial[at] = sums;
     }
@@ -868,7 +846,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
   for (int tile = 0; tile < 2; ++tile) {
     const int rows = (tile * 3 + warpgroup) * 4 + thread / 32 % 4;
     if (rows < 21) {
-      float* to = columns + lane % 4 * 776 + tap_of_rows(rows) * 18 + channel_of_rows() + lane / 4;
+      float* to = columns + lane % 4 * 776 + tap_of_rows(rows) * 18 + lane / 4;
       #pragma unroll
       for (int column = 0; column < 32; column += 8) {
         #pragma unroll
@@ -889,7 +867,7 @@ __device__ __forceinline__ void unscale(Accumulators (&totals)[2], const float* 
   const int lane = thread % 32;
   #pragma unroll
   for (int tile = 0; tile < 2; ++tile) {
-    const float* of_rows = scales + (32 + channel_of_rows() + lane / 4);
+    const float* of_rows = scales + (32 + lane / 4);
     #pragma unroll
     for (int i = 0; i < 16; ++i) {
       totals[tile][i] = scaled_by(totals[tile][i],
@@ -965,8 +943,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 2;
   float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
-  find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
-              target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
+  find_scales(scales, maxima, target.first_out, kGroupOut - target.first_out, threadIdx.x);
   if (threadIdx.x == 0) {
     init_stages(full, empty);
     unsigned long long* brought = reinterpret_cast<unsigned long long*>(shared + kRowsBarrierOffset);

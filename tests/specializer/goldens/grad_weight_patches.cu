@@ -35,12 +35,12 @@ namespace convtgen_grad_weight_patches_grad_weight_0638512d879a28c9_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 64;
 constexpr int kGroupOut = 32;
 constexpr int kConsumers = 256;
 constexpr int kRows = 128;
 constexpr int kTapPitch = 40;
 constexpr int kColumnPitch = 164;
+constexpr int kVectors = 128;  // of a column
 constexpr int kVectorThreads = 128;
 constexpr int kThreads = 384;
 constexpr int kAdjacentRows = 64;  // of products
@@ -140,25 +140,17 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
+  int slice;     // of the positions
+  int first_kh;  // of its taps
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
   Target target;
   target.slice = block;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
   target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -166,31 +158,29 @@ __device__ __forceinline__ Target target_of(int block) {
 
 // The rows and planes of x whose positions are multiplied, and how many tiles they have.
 struct Tiles {
-  int columns;
   int rows;
   long long all;
 };
 
 __device__ __forceinline__ Tiles tiles_of(int batch) {
   const int rows = (batch * 128 + 15) / 16;
-  return {16, rows, static_cast<long long>(rows) * 16};
+  return {rows, static_cast<long long>(rows) * 16};
 }
 
 // A tile's first position. Those of a row of tiles follow one another, so that what is adjacent is read together.
 struct Place {
   int column;
   int row;
-  int plane;
 };
 
 __device__ __forceinline__ Place place_of(long long tile, const Tiles& tiles) {
-  return {static_cast<int>(tile % tiles.columns) * 8, static_cast<int>(tile / tiles.columns % tiles.rows) * 16, 0};
+  return {static_cast<int>(tile % 16) * 8, static_cast<int>(tile / 16 % tiles.rows) * 16};
 }
 
 // The next one, without the divisions of 64 bits that finding it anew takes.
-__device__ __forceinline__ void move_on(Place& place, const Tiles& tiles) {
+__device__ __forceinline__ void move_on(Place& place) {
   place.column += 8;
-  if (place.column >= tiles.columns * 8) {
+  if (place.column >= 128) {
     place.column = 0;
     place.row += 16;
   }
@@ -200,13 +190,13 @@ __device__ __forceinline__ void move_on(Place& place, const Tiles& tiles) {
 __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
                                            unsigned long long* full, const Target& target, const Place& place) {
   mbarrier_arrive_expect(full, kCopiedBytes);
-  tensor_load_4d(stage, x_map, full, target.first_in, place.column, place.row, place.plane);
+  tensor_load_4d(stage, x_map, full, 0, place.column, place.row, 0);
   #pragma unroll
   for (int box = 0; box < 2; ++box) {
     const int row = box * kRowBox;  // of the products
     const int tap = row / kAdjacentRows;
     tensor_load_5d(stage + (kInputBytes + box * kRowBoxBytes), grad_y_map, full, row % kAdjacentRows, place.column,
-                   target.first_kh + tap, place.row, place.plane);
+                   target.first_kh + tap, place.row, 0);
   }
 }
 
@@ -239,19 +229,16 @@ __device__ __forceinline__ int place_in_column(int row) {
 __device__ __forceinline__ void store_columns(const float* columns, const Target& target, float* __restrict__ partial,
                                               int thread) {
   const int place = thread / kVectorThreads;
-  for (int vector = thread % kVectorThreads; vector < 128; vector += kVectorThreads) {
+  for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
     const int tap = vector % 4;
     const int channel = vector / 4;
-    const int kw = target.first_kw + tap % 2;
-    const int co = target.first_out + channel;
+    const int kw = tap % 2;
     #pragma unroll 2
     for (int column = place; column < 64; column += 2) {
       const int kh = target.first_kh + tap / 2;
-      const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
       float sums = from[place_in_column(vector)];
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 2 + kh) * 2 + kw;
+      const long long weight = ((static_cast<long long>(column) * kGroupOut + channel) * 2 + kh) * 2 + kw;
       const long long at = target.slice * 8192ll + weight;
       partial[at] = sums;
     }
@@ -323,8 +310,7 @@ __device__ __forceinline__ void sum_stage(float (&totals)[8], const unsigned cha
 
 // All stages of a block, by the warps for that.
 __device__ __forceinline__ void sum_rows(unsigned char* shared, unsigned long long* full, unsigned long long* empty,
-                                         float* __restrict__ partial_bias, const Target& target, int count, int part,
-                                         int thread) {
+                                         float* __restrict__ partial_bias, int count, int part, int thread) {
   const int vector = thread % 16;
   const int first = thread / 16;
   float totals[8] = {};
@@ -350,7 +336,7 @@ __device__ __forceinline__ void sum_rows(unsigned char* shared, unsigned long lo
         sum += sums[lane * kRows + tap * 32 + channel];
       }
     }
-    partial_bias[part * 32 + target.first_out + channel] = sum;
+    partial_bias[part * 32 + channel] = sum;
   }
 }
 
@@ -439,12 +425,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const int stage = issued % 4;
         mbarrier_wait(&empty[stage], (issued / 4 % 2) ^ 1);
         copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], target, place);
-        move_on(place, tiles);
+        move_on(place);
       }
     }
     if (warp >= 10) {
       const int part = target.slice;
-      sum_rows(shared, full, empty, partial_bias, target, count, part, threadIdx.x - 320);
+      sum_rows(shared, full, empty, partial_bias, count, part, threadIdx.x - 320);
     }
   } else {
     const int warpgroup = warp / 4;

@@ -36,7 +36,6 @@ namespace convtgen_grad_weight_pixels_grad_weight_a9f7a91a1de70bb0_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
 constexpr int kConsumers = 256;
@@ -110,10 +109,6 @@ __device__ __forceinline__ int tap_of_rows(int rows) {
   return min(rows, 15);
 }
 
-__device__ __forceinline__ int channel_of_rows() {
-  return 0;
-}
-
 // Keeps the compiler from moving accumulators across the waits for their products, or the fences before them.
 __device__ __forceinline__ void pin(Accumulators (&acc)[2]) {
   #pragma unroll
@@ -141,14 +136,10 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
+  int slice;  // of the positions
   int first_out;
-  int first_kh;
-  int first_kw;
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
@@ -156,11 +147,7 @@ __device__ __forceinline__ Target target_of(int block) {
   const int out_tile = block % 4;
   Target target;
   target.slice = block / 4;
-  target.group = 0;
-  target.first_in = 0;
   target.first_out = out_tile * 16;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -170,7 +157,7 @@ __device__ __forceinline__ int place_of_rows(int rows, int lane) {
   const int kw = tap % 4;
   const int plane = kh % 2 * 2 + kw % 2;
   const int pixel = kh / 2 * kWindowPitch + kw / 2 + lane % 8 + lane / 16 * 8;
-  const int channel = channel_of_rows() + lane / 8 % 2 * 8;
+  const int channel = lane / 8 % 2 * 8;
   return (plane + channel / 16) * kPlaneBoxBytes + pixel * kOutSwizzle + channel % 16 * 2;
 }
 
@@ -244,16 +231,14 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
     const int tap = vector % 16;
     const int channel = vector / 16;
-    const int kw = target.first_kw + tap % 4;
+    const int kw = tap % 4;
     const int co = target.first_out + channel;
     #pragma unroll 2
     for (int column = place; column < 128; ++column) {
-      const int kh = target.first_kh + tap / 4;
-      const int ci = target.first_in + column;
+      const int kh = tap / 4;
       const float* from = columns + column * kColumnPitch;
       float sums = from[place_in_column(vector)];
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
+      const long long weight = ((static_cast<long long>(column) * kGroupOut + co) * 4 + kh) * 4 + kw;
       const long long at = target.slice * kWeights + weight;
       partial[at] = sums;
     }
@@ -269,7 +254,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
   for (int tile = 0; tile < 2; ++tile) {
     const int rows = (tile * 2 + warpgroup) * 4 + thread / 32 % 4;
     if (rows < 16) {
-      float* to = columns + lane % 4 * 584 + tap_of_rows(rows) * kTapPitch + channel_of_rows() + lane / 4;
+      float* to = columns + lane % 4 * 584 + tap_of_rows(rows) * kTapPitch + lane / 4;
       #pragma unroll
       for (int column = 0; column < kStoredColumns; column += 8) {
         #pragma unroll
@@ -285,8 +270,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
 
 // ---- Consumers ----
 
-// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
-// in memory where that is due.
+// Multiplies what the stage of this number brought, and releases it.
 __device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const int (&places)[2],
                                               const unsigned char* shared, unsigned long long* full,
                                               unsigned long long* empty, int consumed, int lane) {
@@ -300,15 +284,10 @@ __device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const int 
 
 // ---- Producer ----
 
-// What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
+// What a block reads.
 struct Source {
-  int in;
-  int out;
-  int origin_h;
-  int origin_w;
+  int out;  // of grad_y
   long long first_tile;
-  int row_tiles;  // of an image
-  int column_tiles;
 };
 
 // Issues the copies of a tile of the slice: the boxes of x, and those of each plane of grad_y.
@@ -316,21 +295,20 @@ __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap
                                           unsigned long long* full, const Source& source, int issued) {
   // Tiles of one column of tiles follow one another.
   const long long tile = source.first_tile + issued;
-  const int image = static_cast<int>(tile / source.row_tiles / source.column_tiles);
-  const int row = static_cast<int>(tile % source.row_tiles) * 8;
-  const int column = static_cast<int>(tile / source.row_tiles % source.column_tiles) * 16;
+  const int image = static_cast<int>(tile / 2);
+  const int row = static_cast<int>(tile % 2) * 8;
   unsigned char* stage = shared + issued % 4 * kStageBytes;
   unsigned long long* barrier = &full[issued % 4];
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   #pragma unroll
   for (int box = 0; box < 2; ++box) {
-    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + box * kInBox, column, row, image);
+    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, box * kInBox, 0, row, image);
   }
   #pragma unroll
   for (int box = 0; box < 4; ++box) {
     const int of_part = box;
-    tensor_load_4d(stage + (32768 + of_part * kPlaneBoxBytes), grad_y_map, barrier, source.out,
-                   column * 2 + source.origin_w + of_part % 2, row * 2 + source.origin_h + of_part / 2, image);
+    tensor_load_4d(stage + (32768 + of_part * kPlaneBoxBytes), grad_y_map, barrier, source.out, of_part % 2 - 1,
+                   row * 2 - 1 + of_part / 2, image);
   }
 }
 
@@ -355,19 +333,16 @@ __device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap
 
 // All tiles, and those of a slice.
 struct Tiles {
-  int row_tiles;  // of an image
-  int column_tiles;
   long long all;
 };
 
 __device__ __forceinline__ Tiles tiles_of(int batch) {
   const long long image_tiles = static_cast<long long>(batch);
-  return {2, 1, image_tiles * 2};
+  return {image_tiles * 2};
 }
 
-__device__ __forceinline__ Source source_of(const Target& target, const Tiles& tiles, long long first_tile) {
-  return {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, target.first_kh - 1,
-          target.first_kw - 1, first_tile, tiles.row_tiles, tiles.column_tiles};
+__device__ __forceinline__ Source source_of(const Target& target, long long first_tile) {
+  return {target.first_out, first_tile};
 }
 
 // ---- Kernels ----
@@ -556,7 +531,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   __syncthreads();
 
-  const Source source = source_of(target, tiles, first_tile);
+  const Source source = source_of(target, first_tile);
   if (threadIdx.x == 0) {
     copy_first(shared, x_map, grad_y_map, full, source, count);
   }

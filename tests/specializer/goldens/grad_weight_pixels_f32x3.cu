@@ -37,7 +37,6 @@ namespace convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_source {
 // ---- Constants ----
 
 constexpr float kLowScale = 2048.0f;
-constexpr int kGroupIn = 512;
 constexpr int kGroupOut = 256;
 constexpr int kConsumers = 256;
 constexpr int kTapPitch = 40;
@@ -47,6 +46,7 @@ constexpr int kThreads = 256;
 constexpr int kOutBox = 32;
 constexpr int kScanTilesIn = 512;
 constexpr int kScanTiles = 768;
+constexpr int kCopyThreads = 256;
 constexpr int kCopySide = 64;  // positions and channels
 constexpr int kCopyPitch = 65;
 constexpr int kSplitRows = 32;  // positions from one to the next
@@ -270,14 +270,11 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
+  int first_in;  // of its channels in the group
   int first_out;
-  int first_kh;
-  int first_kw;
+  int first_kh;  // of its taps
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
@@ -286,12 +283,9 @@ __device__ __forceinline__ Target target_of(int block) {
   const int in_tile = block / 4 % 4;
   const int out_tile = block / 16 % 8;
   Target target;
-  target.slice = 0;
-  target.group = 0;
   target.first_in = in_tile * 128;
   target.first_out = out_tile * 32;
   target.first_kh = tap_group;
-  target.first_kw = 0;
   return target;
 }
 
@@ -432,7 +426,6 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   for (int vector = thread % kVectorThreads; vector < 128; vector += kVectorThreads) {
     const int tap = vector % 4;
     const int channel = vector / 4;
-    const int kw = target.first_kw + tap;
     const int co = target.first_out + channel;
     #pragma unroll 2
     for (int column = place; column < 128; column += 2) {
@@ -440,8 +433,7 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
       const int ci = target.first_in + column;
       const float* from = columns + column * kColumnPitch;
       float sums = from[place_in_column(vector)];
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
+      const long long weight = ((static_cast<long long>(ci) * kGroupOut + co) * 4 + kh) * 4 + tap;
       store_vector(grad_weight + weight, sums);
     }
   }
@@ -514,39 +506,33 @@ __device__ __forceinline__ void store_parts(Accumulators& totals, Accumulators& 
 
 // ---- Producer ----
 
-// What a block reads: its first channels of x and grad_y, the origin of its taps, and its tiles.
+// What a block reads.
 struct Source {
-  int in;
-  int out;
-  int origin_h;
-  int origin_w;
-  long long first_tile;
-  int row_tiles;  // of an image
-  int column_tiles;
+  int in;        // its first channel of x
+  int out;       // of grad_y
+  int origin_h;  // of its taps
 };
 
 // Issues the copies of a tile of the slice: the boxes of x, and those of each plane of grad_y.
 __device__ __forceinline__ void copy_tile(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
                                           unsigned long long* full, const Source& source, int issued) {
   // Tiles of one column of tiles follow one another.
-  const long long tile = source.first_tile + issued;
-  const int image = static_cast<int>(tile / source.row_tiles / source.column_tiles) * 4;
-  const int row = static_cast<int>(tile % source.row_tiles) * 4;
-  const int column = static_cast<int>(tile / source.row_tiles % source.column_tiles) * 16;
+  const long long tile = static_cast<long long>(issued);
+  const int image = static_cast<int>(tile) * 4;
   unsigned char* stage = shared + issued % 3 * kStageBytes;
   unsigned long long* barrier = &full[issued % 3];
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   #pragma unroll
   for (int box = 0; box < 4; ++box) {
-    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + (box / 2 * 512 + box % 2 * 64), column,
-                   row, image);
+    tensor_load_4d(stage + box * kInputBoxBytes, x_map, barrier, source.in + (box / 2 * 512 + box % 2 * 64), 0, 0,
+                   image);
   }
   #pragma unroll
   for (int box = 0; box < 4; ++box) {
     const int part = box / 2;
     const int of_part = box % 2;
     tensor_load_4d(stage + (kInputBytes + part * kWindowPartBytes + of_part * kPlaneBoxBytes), grad_y_map, barrier,
-                   source.out + part * 256, column * 2 + source.origin_w + of_part, row * 2 + source.origin_h, image);
+                   source.out + part * 256, of_part - 1, source.origin_h, image);
   }
 }
 
@@ -573,8 +559,8 @@ __device__ __forceinline__ void zero_stage_tails(unsigned char* shared) {
 
 // The first stages' copies, by one thread.
 __device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Source& source, int count) {
-  for (int issued = 0; issued < min(count, 3); ++issued) {
+                                           unsigned long long* full, const Source& source) {
+  for (int issued = 0; issued < min(32, 3); ++issued) {
     copy_tile(shared, x_map, grad_y_map, full, source, issued);
   }
 }
@@ -582,28 +568,16 @@ __device__ __forceinline__ void copy_first(unsigned char* shared, const TensorMa
 // One thread's copies for the stage that some stages before this one were consumed from: other warps may be slower.
 __device__ __forceinline__ void copy_next(unsigned char* shared, const TensorMap& x_map, const TensorMap& grad_y_map,
                                           unsigned long long* full, unsigned long long* empty, const Source& source,
-                                          int count, int consumed) {
+                                          int consumed) {
   const int next = consumed + 1;
-  if (consumed >= 2 && next < count) {
+  if (consumed >= 2 && next < 32) {
     mbarrier_wait(&empty[next % 3], (next / 3 - 1) % 2);
     copy_tile(shared, x_map, grad_y_map, full, source, next);
   }
 }
 
-// All tiles, and those of a slice.
-struct Tiles {
-  int row_tiles;  // of an image
-  int column_tiles;
-  long long all;
-};
-
-__device__ __forceinline__ Tiles tiles_of() {
-  return {1, 1, 32ll};
-}
-
-__device__ __forceinline__ Source source_of(const Target& target, const Tiles& tiles, long long first_tile) {
-  return {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, target.first_kh - 1,
-          target.first_kw - 1, first_tile, tiles.row_tiles, tiles.column_tiles};
+__device__ __forceinline__ Source source_of(const Target& target) {
+  return {target.first_in, target.first_out, target.first_kh - 1};
 }
 
 // ---- Kernels ----
@@ -740,7 +714,7 @@ __device__ __forceinline__ void split_tile_2(const float* __restrict__ from, uns
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(kCopyThreads)
     convtgen_grad_weight_pixels_grad_weight_6266b9e2d1000839_split(const float* __restrict__ x,
                                                                    const float* __restrict__ grad_y,
                                                                    const float* __restrict__ maxima,
@@ -764,23 +738,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                                              float* __restrict__ grad_weight) {
   const int block = blockIdx.x;
   const Target target = target_of(block);
-  const Tiles tiles = tiles_of();
-  const long long first_tile = tiles.all * target.slice;
-  const int count = static_cast<int>(tiles.all * (target.slice + 1) - first_tile);
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
   unsigned long long* empty = full + 3;
   float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
-  const Source source = source_of(target, tiles, first_tile);
+  const Source source = source_of(target);
   if (threadIdx.x == 0) {
     init_stages(full, empty);
     fence_mbarrier_init();
-    copy_first(shared, x_map, grad_y_map, full, source, count);
+    copy_first(shared, x_map, grad_y_map, full, source);
   }
   zero_stage_tails(shared);
-  find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
-              target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, threadIdx.x);
+  find_scales(scales, maxima, target.first_in, 512 - target.first_in, target.first_out, kGroupOut - target.first_out,
+              threadIdx.x);
   __syncthreads();
 
   const int thread = threadIdx.x;
@@ -790,9 +761,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   Accumulators high = {};
   Accumulators low = {};
   Accumulators sums = {};  // totals, unless these are in shared memory
-  for (int consumed = 0; consumed < count; ++consumed) {
+  for (int consumed = 0; consumed < 32; ++consumed) {
     if (thread == 0) {
-      copy_next(shared, x_map, grad_y_map, full, empty, source, count, consumed);
+      copy_next(shared, x_map, grad_y_map, full, empty, source, consumed);
     }
     __syncwarp();
     consume_parts(sums, high, low, places, shared, full, empty, consumed, lane);

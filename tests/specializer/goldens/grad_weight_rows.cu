@@ -30,7 +30,6 @@ namespace convtgen_grad_weight_rows_grad_weight_a9bdc48e081e62ee_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr long long kWeights = 21504ll;
 constexpr int kConsumers = 256;
@@ -126,25 +125,15 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
+  int slice;  // of the positions
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
   Target target;
   target.slice = block;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -239,16 +228,13 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
     const int tap = vector % 7;
     const int channel = vector / 7;
-    const int kw = target.first_kw + tap;
-    const int co = target.first_out + channel;
     #pragma unroll 2
     for (int column = place; column < end; ++column) {
-      const int kh = target.first_kh + (2 - column / 32);
-      const int ci = target.first_in + column % 32;
+      const int kh = 2 - column / 32;
+      const int ci = column % 32;
       const float* from = columns + column * kColumnPitch;
       float sums = from[place_in_column(vector)];
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 3 + kh) * 7 + kw;
+      const long long weight = ((static_cast<long long>(ci) * kGroupOut + channel) * 3 + kh) * 7 + tap;
       const long long at = target.slice * kWeights + weight;
       partial[at] = sums;
     }
@@ -280,8 +266,7 @@ __device__ __forceinline__ void store_block(const Accumulators (&acc)[2], float*
 
 // ---- Consumers ----
 
-// Multiplies what the stage of this number brought, and releases it. Promotes the accumulators to the thread's totals
-// in memory where that is due.
+// Multiplies what the stage of this number brought, and releases it.
 __device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const Place (&places)[2],
                                               const unsigned char* shared, unsigned long long* full,
                                               unsigned long long* empty, int consumed, int lane) {
@@ -294,16 +279,6 @@ __device__ __forceinline__ void consume_stage(Accumulators (&acc)[2], const Plac
 }
 
 // ---- Producer ----
-
-// What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are
-// of x; with rows_in_columns their rows are of grad_y.
-struct Source {
-  int in;
-  int out;
-  int input_row;   // of a stage's first row of x
-  int window_row;  // of its first row of grad_y
-  int origin_w;    // where a copy may begin, at or before the taps' own
-};
 
 // A stage's first position.
 struct Tile {
@@ -325,11 +300,10 @@ __device__ __forceinline__ Tile tile_at(long long index) {
 
 // Issues the copies of a stage: a box for each part of the rows of x, and one of grad_y.
 __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap& x_map, const TensorMap& grad_y_map,
-                                           unsigned long long* full, const Source& source, const Tile& tile) {
+                                           unsigned long long* full, const Tile& tile) {
   mbarrier_arrive_expect(full, 86016);
-  tensor_load_4d(stage, x_map, full, tile.column, source.in, tile.row + source.input_row, tile.image);
-  tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column + source.origin_w, source.out,
-                 tile.row + source.window_row, tile.image);
+  tensor_load_4d(stage, x_map, full, tile.column, 0, tile.row - 1, tile.image);
+  tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column - 4, 0, tile.row, tile.image);
 }
 
 // ---- Kernels ----
@@ -359,7 +333,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Target target = target_of(block);
   const long long first_tile = tiles * target.slice / 132;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 132 - first_tile);
-  const int origin_w = target.first_kw - 3;
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -373,8 +346,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warpgroup = warp_uniform(static_cast<int>(threadIdx.x) / 128);
   if (warpgroup >= 2) {
     const int thread = threadIdx.x - kConsumers;
-    const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out,
-                           (-1) - target.first_kh, 0, origin_w - 1};
     if (thread == 0) {
       for (int issued = 0; issued < count; ++issued) {
         const int stage = issued % 2;
@@ -383,7 +354,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         Tile tile = tile_at(first_tile + issued);
         if (thread == 0) {
-          copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], source, tile);
+          copy_stage(shared + stage * kStageBytes, x_map, grad_y_map, &full[stage], tile);
         }
       }
     }

@@ -33,7 +33,6 @@ namespace convtgen_grad_weight_rows_grad_weight_7aba1999e4efa301_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 32768ll;
 constexpr int kConsumers = 256;
@@ -138,14 +137,10 @@ __device__ __forceinline__ void release_stage(unsigned long long* barrier, int l
   }
 }
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
+  int slice;  // of the positions
   int first_out;
-  int first_kh;
-  int first_kw;
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
@@ -153,11 +148,7 @@ __device__ __forceinline__ Target target_of(int block) {
   const int out_tile = block % 2;
   Target target;
   target.slice = block / 2;
-  target.group = 0;
-  target.first_in = 0;
   target.first_out = out_tile * 32;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -189,13 +180,13 @@ __device__ __forceinline__ void store_row_sums(const RowSums& row_sums, float* s
     sums[tap_of_rows(rows) / 2 * 32 + channel] = sum;
   }
   named_barrier_sync(1, kConsumers);
-  if (target.first_in == 0 && thread < 32) {
+  if (thread < 32) {
     float sum_2 = 0;
     #pragma unroll
     for (int tap = 0; tap < 2; ++tap) {
       sum_2 += sums[tap * 32 + thread];
     }
-    partial_bias[part * 64 + target.group * kGroupOut + target.first_out + thread] = sum_2;
+    partial_bias[part * 64 + target.first_out + thread] = sum_2;
   }
 }
 
@@ -222,24 +213,14 @@ __device__ __forceinline__ uint2 pair_words(const unsigned char* from) {
   return *reinterpret_cast<const uint2*>(from);
 }
 
-// Bytes more to a thread's position of a step where it is in a later row of a flat image than where the step begins.
-__device__ __forceinline__ int bytes_of_rows() {
-  return 0;
-}
-
-// Bytes more to a thread's position of a step where it is in a later row of a flat image than where the step begins.
-__device__ __forceinline__ int bytes_of_rows_2() {
-  return 0;
-}
-
 // Loads an A fragment: 16 rows of the warp by the positions of a step. Half of these are 4 elements, or words, on.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               int step, const Place& place) {
   const int row = step / 4 * 18432;
   const int pixel = step % 4 * 64;
   const unsigned char* from = shared + offset + kInputBytes + place.first + (row + pixel);
-  const uint2 first = pair_words(from + bytes_of_rows());
-  const uint2 second = pair_words(from + 32 + bytes_of_rows_2());
+  const uint2 first = pair_words(from);
+  const uint2 second = pair_words(from + 32);
   fragment[0] = first.x;
   fragment[1] = first.y;
   fragment[2] = second.x;
@@ -271,16 +252,14 @@ __device__ __forceinline__ void store_columns(const float* columns, const Target
   for (int vector = thread % kVectorThreads; vector < kVectors; vector += kVectorThreads) {
     const int tap = vector % 4;
     const int channel = vector / 4;
-    const int kw = target.first_kw + tap % 2;
+    const int kw = tap % 2;
     const int co = target.first_out + channel;
     #pragma unroll 2
     for (int column = place; column < 128; column += 2) {
-      const int kh = target.first_kh + tap / 2;
-      const int ci = target.first_in + column;
+      const int kh = tap / 2;
       const float* from = columns + column * kColumnPitch;
       float sums = from[place_in_column(vector)];
-      const long long weight =
-          (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 2 + kh) * 2 + kw;
+      const long long weight = ((static_cast<long long>(column) * kGroupOut + co) * 2 + kh) * 2 + kw;
       const long long at = target.slice * kWeights + weight;
       partial[at] = sums;
     }
@@ -393,14 +372,9 @@ __device__ __forceinline__ void consume_split(Accumulators& totals, Accumulators
 
 // ---- Producer ----
 
-// What a block reads: its first channels of x and grad_y, how many there are, and where its taps begin. Positions are
-// of x; with rows_in_columns their rows are of grad_y.
+// What a block reads. Positions are of x.
 struct Source {
-  int in;
-  int out;
-  int input_row;   // of a stage's first row of x
-  int window_row;  // of its first row of grad_y
-  int origin_w;    // where a copy may begin, at or before the taps' own
+  int out;  // of grad_y
 };
 
 // A stage's first position.
@@ -427,9 +401,8 @@ __device__ __forceinline__ void copy_stage(unsigned char* stage, const TensorMap
                                            const Tile& tile) {
   mbarrier_arrive_expect(full, 18432);
   mbarrier_arrive_expect(raw, kBoxesBytes);
-  tensor_load_4d(stage, x_map, raw, tile.column, source.in, tile.row + source.input_row, tile.image);
-  tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column * 2 + source.origin_w, source.out,
-                 tile.row * 2 + source.window_row, tile.image);
+  tensor_load_4d(stage, x_map, raw, tile.column, 0, tile.row, tile.image);
+  tensor_load_4d(stage + kInputBytes, grad_y_map, full, tile.column * 2, source.out, tile.row * 2, tile.image);
 }
 
 // ---- Through registers ----
@@ -513,7 +486,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const Target target = target_of(block);
   const long long first_tile = tiles * target.slice / 66;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 66 - first_tile);
-  const int origin_w = target.first_kw;
 
   unsigned char* shared = shared_align(shared_memory(), 1024);
   unsigned long long* full = reinterpret_cast<unsigned long long*>(shared + kBarrierOffset);
@@ -531,8 +503,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warpgroup = warp_uniform(static_cast<int>(threadIdx.x) / 128);
   if (warpgroup >= 2) {
     const int thread = threadIdx.x - kConsumers;
-    const Source source = {target.group * kGroupIn + target.first_in, target.group * kGroupOut + target.first_out, 0,
-                           target.first_kh, origin_w};
+    const Source source = {target.first_out};
     bring_boxes(shared, full, empty, x_map, grad_y_map, source, first_tile, count, thread);
   } else {
     const int thread = threadIdx.x;

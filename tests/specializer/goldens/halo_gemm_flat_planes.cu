@@ -87,11 +87,6 @@ __device__ __forceinline__ void init_stages(unsigned long long* full, unsigned l
 
 // ---- Elements ----
 
-// The thread's i-th channel, whose first is `co`.
-__device__ __forceinline__ int own_channel(int co) {
-  return co;
-}
-
 // The column where the weights of a channel of the block stand: a thread's columns are its own channels.
 __device__ __forceinline__ int column_of_channel(int channel) {
   const int i = channel / 16 * 4 + channel % 4;
@@ -337,13 +332,12 @@ __device__ __forceinline__ void store_parts(const Accumulators& acc, unsigned sh
     const int m_x = tile.m_x + place % 8;
     if (m_y >= 0 && m_y < 32 && m_x >= 0 && m_x < 32) {
       unsigned short* to = y + (((static_cast<long long>(image) * 34 + plane) * 32 + m_y) * 32 + m_x) * 16;
-      const int own = own_channel(channel);
       float values[4];
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
         values[i] = acc_of(acc, i, half);
       }
-      store_global_8(to + own,
+      store_global_8(to + channel,
                      make_uint2(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3])));
     }
   }

@@ -28,7 +28,7 @@
 //     arguments const float* products, const float* bias, float* y, int batch
 //     grid 2688; block 256; shared 0
 
-namespace convtgen_mma_columns_forward_9f55d32b3868e94d_add_source {
+namespace convtgen_mma_columns_forward_9f55d32b3868e94d_source {
 
 // ---- Constants ----
 
@@ -104,11 +104,10 @@ struct Place {
   const float* from;  // in the first k-block
   int channel;
   int to;  // in a stage, in bytes
-  bool is_pixel;
 };
 
-__device__ __forceinline__ void copy_unit(unsigned char* to, const float* from, bool any) {
-  async_copy_16(to, from, any ? 16 : 0);
+__device__ __forceinline__ void copy_unit(unsigned char* to, const float* from) {
+  async_copy_16(to, from, 16);
 }
 
 // Issues the thread's copies of a stage.
@@ -117,7 +116,7 @@ __device__ __forceinline__ void stage_k_block(unsigned char* to, const Place& pl
   #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int ci = k_block * 32 + i * 4;
-    copy_unit(to + place.to + i * 4224, place.from + ci * 10752ll, place.is_pixel);
+    copy_unit(to + place.to + i * 4224, place.from + ci * 10752ll);
   }
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -177,7 +176,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   place.channel = thread / kRowUnits;
   place.to = place.channel * 1056 + thread % kRowUnits * 16;
   const long long own = first + thread % kRowUnits * 4;
-  place.is_pixel = true;
   place.from = x + (image * 640 + place.channel) * 10752 + own;
   #pragma unroll 1
   for (int stage = 0; stage < 2; ++stage) {
@@ -320,7 +318,7 @@ __device__ __forceinline__ void mma_k8_tf32(float (&d)[4], const unsigned int (&
 
 #endif
 
-}  // namespace convtgen_mma_columns_forward_9f55d32b3868e94d_add_source
-using convtgen_mma_columns_forward_9f55d32b3868e94d_add_source::convtgen_mma_columns_forward_9f55d32b3868e94d_pack;
-using convtgen_mma_columns_forward_9f55d32b3868e94d_add_source::convtgen_mma_columns_forward_9f55d32b3868e94d;
-using convtgen_mma_columns_forward_9f55d32b3868e94d_add_source::convtgen_mma_columns_forward_9f55d32b3868e94d_add;
+}  // namespace convtgen_mma_columns_forward_9f55d32b3868e94d_source
+using convtgen_mma_columns_forward_9f55d32b3868e94d_source::convtgen_mma_columns_forward_9f55d32b3868e94d_pack;
+using convtgen_mma_columns_forward_9f55d32b3868e94d_source::convtgen_mma_columns_forward_9f55d32b3868e94d;
+using convtgen_mma_columns_forward_9f55d32b3868e94d_source::convtgen_mma_columns_forward_9f55d32b3868e94d_add;

@@ -104,11 +104,6 @@ __device__ __forceinline__ int first_column(int place) {
   return place / 64 % 4 * 64 + place % 64;
 }
 
-// From there to the i-th position of a tile, in rows and columns.
-__device__ __forceinline__ int rows_to() {
-  return 0;
-}
-
 __device__ __forceinline__ int columns_to(int tile, int i) {
   return i * 2 + tile;
 }
@@ -134,11 +129,6 @@ __device__ bool is_needed(int outer, int load) {
 }
 
 // ---- Elements ----
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
-}
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
@@ -714,9 +704,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp_m = thread / 32 % 8;
   const int warp_n = thread / 256;
   const int place = warp_m * kWarpRows;
-  const int pixel = (first_row(place) + rows_to()) * kStagedColumns + (first_column(place) + columns_to(0, lane % 16));
+  const int pixel = first_row(place) * kStagedColumns + (first_column(place) + columns_to(0, lane % 16));
   const int input_offset = pixel * kPixelPitch + pixel / 2 * 16 + lane / 16 * 16;
-  const int weight_offset = warp_n * 1024 + lane * 16;
+  const int lane_weights = warp_n * 1024 + lane * 16;
 
   Next next;
   next.index = first_tile;
@@ -755,7 +745,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           find_places(places, staged_tile(next.index), thread, batch);
         }
       }
-      multiply_k_block(acc, from + input_offset, from + kInputBytes + weight_offset, to + kInputBytes, next_weights,
+      multiply_k_block(acc, from + input_offset, from + kInputBytes + lane_weights, to + kInputBytes, next_weights,
                        more);
       async_copy_commit();
       stage = stage + 1 == 2 ? 0 : stage + 1;

@@ -142,11 +142,6 @@ __device__ __forceinline__ void store_staged_vector(float* to, const float* from
   store_global_16(to, *reinterpret_cast<const uint4*>(from));
 }
 
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
-}
-
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
   const int i = n / 8 * 2 + n % 2;  // the place among the thread's own
@@ -634,7 +629,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int pixel =
       (first_row(place) + rows_to(0, lane % 16)) * kStagedColumns + (first_column(place) + columns_to(lane % 16));
   const int input_offset = pixel * kPixelPitch + lane / 16 * 16;
-  const int weight_offset = warp_n * 256 + lane * 8;
+  const int lane_weights = warp_n * 256 + lane * 8;
 
   Next next;
   next.index = first_tile;
@@ -676,7 +671,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             next_depth_tap(next, places, thread, tiles, next_tile);
           }
         }
-        multiply_k_block(acc, from + input_offset, shared + (kd * 2 + k_block) * kKBlockWeightBytes + weight_offset);
+        multiply_k_block(acc, from + input_offset, shared + (kd * 2 + k_block) * kKBlockWeightBytes + lane_weights);
         async_copy_commit();
         if (more) {
           store_batch(to, words, thread);

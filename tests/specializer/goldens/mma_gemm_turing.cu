@@ -87,10 +87,6 @@ __device__ __forceinline__ int first_row(int place) {
   return place / 64 * 8 + place % 64 / 8;
 }
 
-__device__ __forceinline__ int first_column() {
-  return 0;
-}
-
 // From there to the i-th position of a tile, in rows and columns.
 __device__ __forceinline__ int rows_to(int tile, int i) {
   return i / 8 * 2 + tile;
@@ -121,11 +117,6 @@ __device__ bool is_needed(int load) {
 }
 
 // ---- Elements ----
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
-}
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
@@ -599,7 +590,7 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
   for (int half = 0; half < 2; ++half) {
     #pragma unroll
     for (int first = 0; first < 2; ++first) {
-      const int column = first_column() + columns_to(row + half * 8);
+      const int column = columns_to(row + half * 8);
       const int image = tile.image;
       const int m_y = tile.m_y + first_row(place) + rows_to(first, row + half * 8);
       const int m_x = tile.m_x + column;
@@ -662,9 +653,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp_m = thread / 32 % 4;
   const int warp_n = thread / 128;
   const int place = warp_m * kWarpRows;
-  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 8 + (first_column() + columns_to(lane % 16));
+  const int pixel = (first_row(place) + rows_to(0, lane % 16)) * 8 + columns_to(lane % 16);
   const int input_offset = pixel * kPixelPitch + lane / 16 * 16;
-  const int weight_offset = warp_n * 512 + lane * 16;
+  const int lane_weights = warp_n * 512 + lane * 16;
 
   Next next;
   next.index = first_tile;
@@ -701,7 +692,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         find_places(places, staged_tile(next.index), thread);
       }
     }
-    multiply_k_block(acc, from + input_offset, shared + weight_offset);
+    multiply_k_block(acc, from + input_offset, shared + lane_weights);
     async_copy_commit();
     if (more) {
       store_batch(to, words, thread);

@@ -55,32 +55,22 @@ __device__ __forceinline__ unsigned int bits_of(unsigned short value) {
   return value;
 }
 
-// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
-struct CallSizes {
-  int in_h;
-  int in_w;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
-
 // ---- Staging ----
 
 // Copies a tile's window to shared memory: zeros where the image ends. `y` is the image's first element of the group;
 // row and column are the first of the window.
-__device__ __forceinline__ void stage_window(unsigned short* __restrict__ window, const unsigned short* __restrict__ y,
-                                             int first_row, int first_column, const CallSizes& sizes) {
+__device__ __forceinline__ void stage_window(unsigned short* __restrict__ window,
+                                             const unsigned short* __restrict__ y) {
   #pragma unroll 4
   for (int i = threadIdx.x; i < 1716; i += kThreads) {
     const int row = i / kRowUnits;
     const int element = i % kRowUnits * 8;
-    const int oy = first_row + row;
-    bool is_inside = oy >= 0 && oy < sizes.out_h;
+    const int oy = row - 1;
+    bool is_inside = oy >= 0 && oy < 64;
     int at;
-    const int in_row = first_column * 3 + (element - 5);
-    is_inside = is_inside && in_row >= 0 && in_row < sizes.out_w * 3;
-    at = oy * (sizes.out_w * 3) + in_row;
+    const int in_row = element - 8;
+    is_inside = is_inside && in_row >= 0 && in_row < 192;
+    at = oy * 192 + in_row;
     const unsigned short* from = y + (is_inside ? at : 0);
     unsigned short* to = window + (row * kPitch + element);
     async_copy_16(to, from, is_inside ? 16 : 0);
@@ -226,14 +216,14 @@ __device__ __forceinline__ void multiply_step_2(Accumulators& acc, const LanePla
 // Stores a lane's gradients with channels last. `grad_x` is the tile's first position and the first of the warp's
 // channels.
 __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned short* __restrict__ grad_x, int first,
-                                             int rows, int columns, int in_w, int lane) {
+                                             int lane) {
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int position = first + 16 * (i / 2) + (lane / 4 + 8 * (i % 2));
     const int row = position / 32;
     const int column = position % 32;
-    if (row < rows && column < columns) {
-      unsigned short* to = grad_x + (row * in_w + column) * 64;
+    if (row < 32) {
+      unsigned short* to = grad_x + (row * 32 + column) * 64;
       #pragma unroll
       for (int tile = 0; tile < 8; tile += 4) {
         const int channel = channel_of(tile, lane % 4 * 2);
@@ -255,36 +245,23 @@ __device__ __forceinline__ void store_pixels(const Accumulators& acc, unsigned s
 // A tile: its image, and its first position.
 struct Tile {
   int image;
-  int row;
-  int column;
 };
 
-__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
-  return {index / sizes.tiles_w / sizes.tiles_h, index / sizes.tiles_w % sizes.tiles_h * 32,
-          index % sizes.tiles_w * 32};
+__device__ __forceinline__ Tile tile_at(int index) {
+  return {index};
 }
 
 // Issues the copies of a tile's window, of the block's group.
 __device__ __forceinline__ void stage_tile(unsigned short* __restrict__ window,
-                                           const unsigned short* __restrict__ grad_y, const Tile& tile,
-                                           const CallSizes& sizes) {
+                                           const unsigned short* __restrict__ grad_y, const Tile& tile) {
   const long long plane = static_cast<long long>(tile.image) * 3;
-  stage_window(window, grad_y + plane * sizes.out_h * sizes.out_w, tile.row * 2 - 1, tile.column * 2 - 1, sizes);
+  stage_window(window, grad_y + plane * 4096);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
     convtgen_mma_grad_input_grad_input_f170e944b1e361ba(const unsigned short* __restrict__ grad_y,
                                                         const unsigned short* __restrict__ weight,
                                                         unsigned short* __restrict__ grad_x, int batch) {
-  CallSizes sizes;
-  sizes.in_h = 32;
-  sizes.in_w = 32;
-  sizes.out_h = (sizes.in_h - 1) * 2 + 2;
-  sizes.out_w = (sizes.in_w - 1) * 2 + 2;
-  sizes.tiles_h = (sizes.in_h + 31) / 32;
-  sizes.tiles_w = (sizes.in_w + 31) / 32;
-  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;
-
   // The block's place: channels vary fastest, so that blocks which read the same window run together.
   const int first_tile = blockIdx.x;
   const int tile_step = gridDim.x;
@@ -293,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   unsigned int* weights = reinterpret_cast<unsigned int*>(shared + kWeightOffset);
   int* places = reinterpret_cast<int*>(shared + kPlaceOffset);
   int* weight_places = reinterpret_cast<int*>(shared + kWeightPlaceOffset);
-  stage_tile(reinterpret_cast<unsigned short*>(shared), grad_y, tile_at(first_tile, sizes), sizes);
+  stage_tile(reinterpret_cast<unsigned short*>(shared), grad_y, tile_at(first_tile));
   async_copy_commit();
   find_words(places, weight_places);
   __syncthreads();  // the words of K are found
@@ -303,19 +280,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int lane = threadIdx.x % 32;
   int buffer = 0;
   #pragma unroll 1
-  for (int index = first_tile; index < tiles; index += tile_step) {
-    if (index + tile_step < tiles) {
+  for (int index = first_tile; index < batch; index += tile_step) {
+    if (index + tile_step < batch) {
       stage_tile(reinterpret_cast<unsigned short*>(shared + (1 - buffer) * kBufferBytes), grad_y,
-                 tile_at(index + tile_step, sizes), sizes);
+                 tile_at(index + tile_step));
     }
     async_copy_commit();
     async_copy_wait(1);
     __syncthreads();  // the tile is staged, and so are the weights
     unsigned char* window = shared + buffer * kBufferBytes;
-    const Tile tile = tile_at(index, sizes);
-    unsigned short* x_tile = grad_x +
-                             (static_cast<long long>(tile.image) * 64 * sizes.in_h * sizes.in_w +
-                              (tile.row * sizes.in_w + tile.column) * 64);
+    const Tile tile = tile_at(index);
+    unsigned short* x_tile = grad_x + static_cast<long long>(tile.image) * 65536;
     #pragma unroll 1
     for (int item = warp; item < kItems; item += 8) {
       const int first = item * kWarpPositions;
@@ -336,7 +311,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       for (int step = 2; step < 4; ++step) {
         multiply_step_2(acc, from, step, lane);
       }
-      store_pixels(acc, x_tile, first, sizes.in_h - tile.row, sizes.in_w - tile.column, sizes.in_w, lane);
+      store_pixels(acc, x_tile, first, lane);
     }
     __syncthreads();  // all have read the window, whose place is that of the one after the next
     buffer = 1 - buffer;

@@ -67,33 +67,22 @@ __device__ __forceinline__ unsigned int nearest_part(unsigned int word) {
   return high_part((rounded & 0x7f800000) == 0x7f800000 ? word : rounded);
 }
 
-// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
-struct CallSizes {
-  int in_h;
-  int in_w;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
-
 // ---- Staging ----
 
 // Copies a tile's window to shared memory: zeros where the image ends. `y` is the image's first element of the group;
 // row and column are the first of the window.
-__device__ __forceinline__ void stage_window(float* __restrict__ window, const float* __restrict__ y, int first_row,
-                                             int first_column, const CallSizes& sizes) {
+__device__ __forceinline__ void stage_window(float* __restrict__ window, const float* __restrict__ y) {
   #pragma unroll 4
   for (int i = threadIdx.x; i < 3564; i += kThreads) {
     const int row = i / kRowUnits;
     const int element = i % kRowUnits * 4;
-    const int oy = first_row + row % kRows;
-    bool is_inside = oy >= 0 && oy < sizes.out_h;
+    const int oy = row % kRows - 1;
+    bool is_inside = oy >= 0 && oy < 64;
     int at;
-    const int in_row = first_column + (element - 3);
+    const int in_row = element - 4;
     const int plane = row / kRows;
-    is_inside = is_inside && in_row >= 0 && in_row < sizes.out_w;
-    at = (plane * sizes.out_h + oy) * sizes.out_w + in_row;
+    is_inside = is_inside && in_row >= 0 && in_row < 64;
+    at = (plane * 64 + oy) * 64 + in_row;
     const float* from = y + (is_inside ? at : 0);
     float* to = window + (row * kPitch + element);
     async_copy_16(to, from, is_inside ? 16 : 0);
@@ -213,25 +202,22 @@ __device__ __forceinline__ void add_to_totals(Accumulators& acc, Accumulators& t
 // ---- Epilogue ----
 
 // The same with planes of channels.
-__device__ __forceinline__ void store_rows(const Accumulators& acc, float* __restrict__ grad_x, int first, int rows,
-                                           int columns, int in_w, int in_pixels, int lane) {
+__device__ __forceinline__ void store_rows(const Accumulators& acc, float* __restrict__ grad_x, int first, int lane) {
   const int position = first + lane / 4 * 4;
   const int row = position / 32;
   const int column = position % 32;
-  if (row < rows) {
-    float* to = grad_x + (row * in_w + column);
+  if (row < 32) {
+    float* to = grad_x + (row * 32 + column);
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int channel = i / 2 * 8 + (lane % 4 * 2 + i % 2);
-      if (column < columns) {
-        float values[4];
-        #pragma unroll
-        for (int v = 0; v < 4; ++v) {
-          values[v] = acc[v / 2][i / 2][v % 2 * 2 + i % 2];
-        }
-        store_global_16(to + channel * in_pixels, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
-                                                             __float_as_uint(values[2]), __float_as_uint(values[3])));
+      float values[4];
+      #pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        values[v] = acc[v / 2][i / 2][v % 2 * 2 + i % 2];
       }
+      store_global_16(to + channel * 1024, make_uint4(__float_as_uint(values[0]), __float_as_uint(values[1]),
+                                                      __float_as_uint(values[2]), __float_as_uint(values[3])));
     }
   }
 }
@@ -241,36 +227,23 @@ __device__ __forceinline__ void store_rows(const Accumulators& acc, float* __res
 // A tile: its image, and its first position.
 struct Tile {
   int image;
-  int row;
-  int column;
 };
 
-__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
-  return {index / sizes.tiles_w / sizes.tiles_h, index / sizes.tiles_w % sizes.tiles_h * 32,
-          index % sizes.tiles_w * 32};
+__device__ __forceinline__ Tile tile_at(int index) {
+  return {index};
 }
 
 // Issues the copies of a tile's window, of the block's group.
 __device__ __forceinline__ void stage_tile(float* __restrict__ window, const float* __restrict__ grad_y,
-                                           const Tile& tile, const CallSizes& sizes) {
+                                           const Tile& tile) {
   const long long plane = static_cast<long long>(tile.image) * 3;
-  stage_window(window, grad_y + plane * sizes.out_h * sizes.out_w, tile.row * 2 - 1, tile.column * 2 - 1, sizes);
+  stage_window(window, grad_y + plane * 4096);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_mma_grad_input_grad_input_bf23671a32965f0a(const float* __restrict__ grad_y,
                                                         const float* __restrict__ weight, float* __restrict__ grad_x,
                                                         int batch) {
-  CallSizes sizes;
-  sizes.in_h = 32;
-  sizes.in_w = 32;
-  sizes.out_h = (sizes.in_h - 1) * 2 + 2;
-  sizes.out_w = (sizes.in_w - 1) * 2 + 2;
-  sizes.tiles_h = (sizes.in_h + 31) / 32;
-  sizes.tiles_w = (sizes.in_w + 31) / 32;
-  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;
-  const int in_pixels = sizes.in_h * sizes.in_w;
-
   // The block's place: channels vary fastest, so that blocks which read the same window run together.
   const int first_tile = blockIdx.x;
   const int tile_step = gridDim.x;
@@ -279,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned int* weights = reinterpret_cast<unsigned int*>(shared + kWeightOffset);
   int* places = reinterpret_cast<int*>(shared + kPlaceOffset);
   int* weight_places = reinterpret_cast<int*>(shared + kWeightPlaceOffset);
-  stage_tile(reinterpret_cast<float*>(shared), grad_y, tile_at(first_tile, sizes), sizes);
+  stage_tile(reinterpret_cast<float*>(shared), grad_y, tile_at(first_tile));
   async_copy_commit();
   find_words(places, weight_places);
   __syncthreads();  // the words of K are found
@@ -289,19 +262,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int lane = threadIdx.x % 32;
   int buffer = 0;
   #pragma unroll 1
-  for (int index = first_tile; index < tiles; index += tile_step) {
-    if (index + tile_step < tiles) {
-      stage_tile(reinterpret_cast<float*>(shared + (1 - buffer) * kBufferBytes), grad_y,
-                 tile_at(index + tile_step, sizes), sizes);
+  for (int index = first_tile; index < batch; index += tile_step) {
+    if (index + tile_step < batch) {
+      stage_tile(reinterpret_cast<float*>(shared + (1 - buffer) * kBufferBytes), grad_y, tile_at(index + tile_step));
     }
     async_copy_commit();
     async_copy_wait(1);
     __syncthreads();  // the tile is staged, and so are the weights
     unsigned char* window = shared + buffer * kBufferBytes;
-    const Tile tile = tile_at(index, sizes);
-    float* x_tile = grad_x +
-                    (static_cast<long long>(tile.image) * 64 * sizes.in_h * sizes.in_w +
-                     (tile.row * sizes.in_w + tile.column));
+    const Tile tile = tile_at(index);
+    float* x_tile = grad_x + static_cast<long long>(tile.image) * 65536;
     #pragma unroll 1
     for (int item = warp; item < kItems; item += 8) {
       const int first = item / 2 * kWarpPositions;
@@ -325,8 +295,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       add_to_totals(acc, totals);
       const int first_of_part = part * 32;
-      store_rows(totals, x_tile + first_of_part * in_pixels, first, sizes.in_h - tile.row, sizes.in_w - tile.column,
-                 sizes.in_w, in_pixels, lane);
+      store_rows(totals, x_tile + first_of_part * 1024, first, lane);
     }
     __syncthreads();  // all have read the window, whose place is that of the one after the next
     buffer = 1 - buffer;

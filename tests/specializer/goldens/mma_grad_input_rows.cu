@@ -59,33 +59,23 @@ __device__ __forceinline__ unsigned int bits_of(unsigned short value) {
   return value;
 }
 
-// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
-struct CallSizes {
-  int in_h;
-  int in_w;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
-
 // ---- Staging ----
 
 // Copies a tile's window to shared memory: zeros where the image ends. `y` is the image's first element of the group;
 // row and column are the first of the window.
 __device__ __forceinline__ void stage_window(unsigned short* __restrict__ window, const unsigned short* __restrict__ y,
-                                             int first_row, int first_column, const CallSizes& sizes) {
+                                             int first_row, int first_column) {
   #pragma unroll 4
   for (int i = threadIdx.x; i < 8424; i += kThreads) {
     const int row = i / kRowUnits;
     const int element = i % kRowUnits * 2;
     const int oy = first_row + row % kRows;
-    bool is_inside = oy >= 0 && oy < sizes.out_h;
+    bool is_inside = oy >= 0 && oy < 160;
     int at;
     const int in_row = first_column + element;
     const int plane = row / kRows;
-    is_inside = is_inside && in_row >= 0 && in_row < sizes.out_w;
-    at = (plane * sizes.out_h + oy) * sizes.out_w + in_row;
+    is_inside = is_inside && in_row >= 0 && in_row < 286;
+    at = (plane * 160 + oy) * 286 + in_row;
     const unsigned short* from = y + (is_inside ? at : 0);
     unsigned short* to = window + (row * kPitch + element);
     async_copy_4(to, from, is_inside ? 4 : 0);
@@ -244,12 +234,12 @@ __device__ __forceinline__ void multiply_step_2(Accumulators& acc, const LanePla
 
 // The same with planes of channels.
 __device__ __forceinline__ void store_rows(const Accumulators& acc, unsigned short* __restrict__ grad_x, int first,
-                                           int rows, int columns, int in_w, int in_pixels, int lane) {
+                                           int rows, int columns, int lane) {
   const int position = first + lane / 4 * 8;
   const int row = position / 32;
   const int column = position % 32;
   if (row < rows) {
-    unsigned short* to = grad_x + (row * in_w + column);
+    unsigned short* to = grad_x + (row * 96 + column);
     #pragma unroll
     for (int i = 0; i < 12; ++i) {
       const int channel = i / 2 * 8 + (lane % 4 * 2 + i % 2);
@@ -259,7 +249,7 @@ __device__ __forceinline__ void store_rows(const Accumulators& acc, unsigned sho
         for (int v = 0; v < 8; ++v) {
           values[v] = acc[v / 2][i / 2][v % 2 * 2 + i % 2];
         }
-        store_global_16(to + channel * in_pixels,
+        store_global_16(to + channel * 5184,
                         make_uint4(floats_to_bfloat162(values[0], values[1]), floats_to_bfloat162(values[2], values[3]),
                                    floats_to_bfloat162(values[4], values[5]),
                                    floats_to_bfloat162(values[6], values[7])));
@@ -277,32 +267,22 @@ struct Tile {
   int column;
 };
 
-__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
-  return {index / sizes.tiles_w / sizes.tiles_h, index / sizes.tiles_w % sizes.tiles_h * 16,
-          index % sizes.tiles_w * 32};
+__device__ __forceinline__ Tile tile_at(int index) {
+  return {index / 12, index / 3 % 4 * 16, index % 3 * 32};
 }
 
 // Issues the copies of a tile's window, of the block's group.
 __device__ __forceinline__ void stage_tile(unsigned short* __restrict__ window,
-                                           const unsigned short* __restrict__ grad_y, const Tile& tile,
-                                           const CallSizes& sizes) {
+                                           const unsigned short* __restrict__ grad_y, const Tile& tile) {
   const long long plane = static_cast<long long>(tile.image) * 3;
-  stage_window(window, grad_y + plane * sizes.out_h * sizes.out_w, tile.row * 3 - 4, tile.column * 3 - 4, sizes);
+  stage_window(window, grad_y + plane * 45760, tile.row * 3 - 4, tile.column * 3 - 4);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_mma_grad_input_grad_input_8b8a92ad78a6d5a9(const unsigned short* __restrict__ grad_y,
                                                         const unsigned short* __restrict__ weight,
                                                         unsigned short* __restrict__ grad_x, int batch) {
-  CallSizes sizes;
-  sizes.in_h = 54;
-  sizes.in_w = 96;
-  sizes.out_h = (sizes.in_h - 1) * 3 + 1;
-  sizes.out_w = (sizes.in_w - 1) * 3 + 1;
-  sizes.tiles_h = (sizes.in_h + 15) / 16;
-  sizes.tiles_w = (sizes.in_w + 31) / 32;
-  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;
-  const int in_pixels = sizes.in_h * sizes.in_w;
+  const int tiles = batch * 12;
 
   // The block's place: channels vary fastest, so that blocks which read the same window run together.
   const int first_tile = blockIdx.x;
@@ -312,7 +292,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   unsigned int* weights = reinterpret_cast<unsigned int*>(shared + kWeightOffset);
   int* places = reinterpret_cast<int*>(shared + kPlaceOffset);
   int* weight_places = reinterpret_cast<int*>(shared + kWeightPlaceOffset);
-  stage_tile(reinterpret_cast<unsigned short*>(shared), grad_y, tile_at(first_tile, sizes), sizes);
+  stage_tile(reinterpret_cast<unsigned short*>(shared), grad_y, tile_at(first_tile));
   async_copy_commit();
   find_words(places, weight_places);
   __syncthreads();  // the words of K are found
@@ -325,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   for (int index = first_tile; index < tiles; index += tile_step) {
     if (index + tile_step < tiles) {
       stage_tile(reinterpret_cast<unsigned short*>(shared + (1 - buffer) * kBufferBytes), grad_y,
-                 tile_at(index + tile_step, sizes), sizes);
+                 tile_at(index + tile_step));
     }
     async_copy_commit();
     async_copy_wait(1);
@@ -333,10 +313,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     unsigned char* window = shared + buffer * kBufferBytes;
     shift_window(window);
     __syncthreads();  // the shifted copy is there
-    const Tile tile = tile_at(index, sizes);
-    unsigned short* x_tile = grad_x +
-                             (static_cast<long long>(tile.image) * 48 * sizes.in_h * sizes.in_w +
-                              (tile.row * sizes.in_w + tile.column));
+    const Tile tile = tile_at(index);
+    unsigned short* x_tile = grad_x + (static_cast<long long>(tile.image) * 248832 + (tile.row * 96 + tile.column));
     #pragma unroll 1
     for (int item = warp; item < 8; item += 8) {
       const int first = item * kWarpPositions;
@@ -357,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       for (int step = 13; step < kSteps; ++step) {
         multiply_step_2(acc, from, step, lane);
       }
-      store_rows(acc, x_tile, first, sizes.in_h - tile.row, sizes.in_w - tile.column, sizes.in_w, in_pixels, lane);
+      store_rows(acc, x_tile, first, 54 - tile.row, 96 - tile.column, lane);
     }
     __syncthreads();  // all have read the window, whose place is that of the one after the next
     buffer = 1 - buffer;

@@ -28,7 +28,6 @@ namespace convtgen_mma_grad_weight_grad_weight_2ed5bf36bd653b6a_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 131072ll;
 constexpr int kThreads = 256;
@@ -43,7 +42,6 @@ constexpr unsigned long long kOutside = 0xfffffff0ull;
 
 // ---- Shared memory and packed weights, in bytes ----
 
-constexpr int kInputBytes = 34816;
 constexpr int kStageBytes = 44608;
 constexpr int kTableBytes = 2960;
 constexpr int kTableOffset = 133824;
@@ -65,14 +63,10 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value);
 
 // ---- Tiles ----
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
+  int slice;  // of the positions
   int first_out;
-  int first_kh;
-  int first_kw;
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
@@ -80,11 +74,7 @@ __device__ __forceinline__ Target target_of(int block) {
   const int out_tile = block % 8;
   Target target;
   target.slice = block / 8;
-  target.group = 0;
-  target.first_in = 0;
   target.first_out = out_tile * 8;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -123,19 +113,16 @@ __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
   }
 }
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+// What a block reads.
 struct Source {
-  const unsigned short* x;
-  const unsigned short* grad_y;
-  int origin_h;
-  int origin_w;
+  const unsigned short* x;       // its first channel
+  const unsigned short* grad_y;  // the same
 };
 
 __device__ __forceinline__ Source source_of(const unsigned short* __restrict__ x,
                                             const unsigned short* __restrict__ grad_y, const Target& target) {
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  return {x + first_ci, grad_y + first_co, target.first_kh - 1, target.first_kw - 1};
+  const int first_co = target.first_out;
+  return {x, grad_y + first_co};
 }
 
 // ---- Places ----
@@ -156,17 +143,8 @@ __device__ __forceinline__ unsigned int piece_of(int thread) {
   return static_cast<unsigned int>(thread) % 16;
 }
 
-__device__ __forceinline__ unsigned int piece_of_2() {
-  return 0u;
-}
-
 // Whether there is such a piece, where threads have so many turns.
-__device__ __forceinline__ bool is_piece() {
-  return true;
-}
-
-// Whether there is such a piece, where threads have so many turns.
-__device__ __forceinline__ bool is_piece_2(int turn, int thread) {
+__device__ __forceinline__ bool is_piece(int turn, int thread) {
   return turn * kThreads + thread < 612;
 }
 
@@ -175,8 +153,8 @@ __device__ __forceinline__ int input_place(int pixel, int piece) {
   return pixel * kInputPixelPitch + piece * 16;
 }
 
-__device__ __forceinline__ int window_place(int pixel, int piece) {
-  return kInputBytes + pixel * 16 + piece * 16;
+__device__ __forceinline__ int window_place(int pixel) {
+  return pixel * 16 + 34816;
 }
 
 // Where a pixel lies: how many images after the first one of its tile, its row and column; and whether there is one.
@@ -204,15 +182,15 @@ __device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile
 }
 
 // The same of grad_y.
-__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
+__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Tile& tile, int planes) {
   const int plane_index = static_cast<int>(span / kPlaneSpans);
   const unsigned int of_plane = span % kPlaneSpans;
   const int row = tile.row + static_cast<int>(of_plane / 9);
   const int column = static_cast<int>(of_plane % 9);
   Pixel place;
   place.image = images_before(row);
-  place.row = (row - place.image * 17) * 2 + plane_index / 2 + source.origin_h;
-  place.column = (tile.column + column) * 2 + plane_index % 2 + source.origin_w;
+  place.row = (row - place.image * 17) * 2 + plane_index / 2 - 1;
+  place.column = (tile.column + column) * 2 + plane_index % 2 - 1;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < 32 &&
                     static_cast<unsigned int>(place.column) < 32;
   return place;
@@ -237,13 +215,11 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
 
 // Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
 // row ends within the span.
-__device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int thread,
-                                            int planes) {
+__device__ __forceinline__ void find_pixels(unsigned char* table, const Tile& tile, int thread, int planes) {
   #pragma unroll 1
   for (int span = thread; span < kSpans; span += kThreads) {
     const bool is_input = span < kInputSpans;
-    const Pixel place =
-        is_input ? input_pixel(span, tile, planes) : window_pixel(span - kInputSpans, source, tile, planes);
+    const Pixel place = is_input ? input_pixel(span, tile, planes) : window_pixel(span - kInputSpans, tile, planes);
     bool is_inside = place.is_inside;
     const long long offset = is_input ? offset_of(place) : offset_of_2(place);
     unsigned long long found = is_inside ? static_cast<unsigned long long>(offset) * 2 : kOutside;
@@ -282,36 +258,31 @@ __device__ __forceinline__ void copy_batch(unsigned char* to, const Source& sour
   #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int turn = i;
-    if (is_piece()) {
-      offsets[i] = pixel_offset(table, pixel_of(turn, thread));
-    }
+    offsets[i] = pixel_offset(table, pixel_of(turn, thread));
   }
   #pragma unroll
   for (int i = 0; i < 3; ++i) {
     const int turn = i;
-    if (is_piece_2(turn, thread)) {
+    if (is_piece(turn, thread)) {
       offsets[8 + i] = pixel_offset(table, kInputSpans + pixel_of_2(turn, thread));
     }
   }
   #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int turn = i;
-    if (is_piece()) {
-      const int piece = piece_of(thread);
-      const unsigned int span = pixel_of(turn, thread);
-      const bool any = offsets[i] != kOutside;
-      async_copy_16(to + input_place(span, piece), at_pixel(x + piece * 8, offsets[i]), any ? 16 : 0);
-    }
+    const int piece = piece_of(thread);
+    const unsigned int span = pixel_of(turn, thread);
+    const bool any = offsets[i] != kOutside;
+    async_copy_16(to + input_place(span, piece), at_pixel(x + piece * 8, offsets[i]), any ? 16 : 0);
   }
   #pragma unroll
   for (int i = 0; i < 3; ++i) {
     const int turn = i;
-    if (is_piece_2(turn, thread)) {
+    if (is_piece(turn, thread)) {
       const unsigned long long offset = offsets[8 + i];
-      const int piece = piece_of_2();
       const unsigned int span = pixel_of_2(turn, thread);
       const bool any = offset != kOutside;
-      async_copy_16(to + window_place(span, piece), at_pixel(grad_y + piece * 8, offset), any ? 16 : 0);
+      async_copy_16(to + window_place(span), at_pixel(grad_y, offset), any ? 16 : 0);
     }
   }
 }
@@ -330,7 +301,6 @@ using BiasTotals = float[1][2];
 struct Places {
   int input;
   int window[4];
-  int first_kw;  // of a warp that adds up grad_y, if it is one
   bool sums;
 };
 
@@ -354,12 +324,11 @@ __device__ __forceinline__ int lane_place_2(int lane) {
   return pixel * 16 + lane / 16 * 16;
 }
 
-__device__ __forceinline__ Places places_of(int lane, int warp_in, bool sums) {
+__device__ __forceinline__ Places places_of(int lane, int warp_in) {
   Places places;
   places.input = lane_place(lane) + warp_in * 64;
   const int window = lane_place_2(lane) + 34816;
-  places.first_kw = 0;
-  places.sums = sums && warp_in == 0;
+  places.sums = warp_in == 0;
   #pragma unroll
   for (int column = 0; column < 4; ++column) {
     places.window[column] = window + (column % 2 * kPlanePixels + column / 2) * 16;
@@ -439,7 +408,7 @@ __device__ __forceinline__ void multiply_strip(Accumulators& acc, BiasTotals& bi
         const int load = inner % 2 * 5 + step + inner / 2;
         if (step < 1 || inner + 2 >= 4) {
           load_columns(b[load][0][0], window + places.window[outer] + (inner % 2 * 306 + (step + inner / 2) * 9) * 16);
-          if (is_summed_row(load) && places.sums && is_summed_column(places.first_kw + outer)) {
+          if (is_summed_row(load) && places.sums && is_summed_column(outer)) {
             sum_columns(sums, b[load]);
           }
         }
@@ -462,13 +431,12 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
     const int of_channel = i % 128;
     const int tap = of_channel % 16;
     const int out = of_channel / 16;
-    const int ci = target.first_in + stored / 8 * kWarpIn + first_channel + stored % 8;
+    const int ci = stored / 8 * kWarpIn + first_channel + stored % 8;
     const int co = target.first_out + out;
-    const int kh = target.first_kh + tap / 4;
-    const int kw = target.first_kw + tap % 4;
+    const int kh = tap / 4;
+    const int kw = tap % 4;
     const float sum = sums[stored * kChannelPitch + tap * 10 + out];
-    const long long weight =
-        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
+    const long long weight = ((static_cast<long long>(ci) * kGroupOut + co) * 4 + kh) * 4 + kw;
     partial[target.slice * kWeights + weight] = sum;
   }
 }
@@ -520,7 +488,7 @@ __device__ __forceinline__ void store_bias(const BiasTotals& totals, float* shar
     for (int i = 0; i < 2; ++i) {
       sum += shared[i * 8 + thread];
     }
-    partial_bias[target.slice * 64 + target.group * kGroupOut + target.first_out + thread] = sum;
+    partial_bias[target.slice * 64 + target.first_out + thread] = sum;
   }
 }
 
@@ -576,8 +544,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp = threadIdx.x / 32;
   const int warp_k = warp % 2;
   const int warp_in = warp / 2;
-  const bool sums_bias = target.first_in == 0;
-  const Places places = places_of(lane, warp_in, sums_bias);
+  const Places places = places_of(lane, warp_in);
 
   // The tile whose pixels are found next, and the first image of that which is brought next.
   Tile next;
@@ -585,7 +552,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   if (count > 0) {
     next = tile_at(first_tile, row_tiles);
     image = next.image;
-    find_pixels(shared + kTableOffset, source, next, thread, batch);
+    find_pixels(shared + kTableOffset, next, thread, batch);
     move_on(next, row_tiles);
   }
   int issued = 0;
@@ -598,7 +565,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       copy_batch(to, source, image, table_of(shared, issued), thread);
       if (issued + 1 < count) {
         image = next.image;
-        find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
+        find_pixels(table_of(shared, issued + 1), next, thread, batch);
         move_on(next, row_tiles);
       }
     }
@@ -622,7 +589,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     // Warps find pixels after different strips, so that others multiply meanwhile.
     if (issued + 1 < count) {
-      find_pixels(table_of(shared, issued + 1), source, next, thread, batch);
+      find_pixels(table_of(shared, issued + 1), next, thread, batch);
     }
     async_copy_commit();
     if (more) {
@@ -634,9 +601,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   }
   float* results = reinterpret_cast<float*>(shared);
   store_block(acc[0], results, target, partial, warp_in, warp_k, thread);
-  if (target.first_in == 0) {
-    store_bias(bias_totals, results, target, partial_bias, warp_in, warp_k, thread);
-  }
+  store_bias(bias_totals, results, target, partial_bias, warp_in, warp_k, thread);
 }
 
 // ---- Device primitives ----

@@ -30,13 +30,13 @@ namespace convtgen_mma_grad_weight_grad_weight_a216cf89f6b486b8_source {
 // ---- Constants ----
 
 constexpr float kLowScale = 2048.0f;
-constexpr int kGroupIn = 32;
 constexpr int kGroupOut = 32;
 constexpr long long kWeights = 27648ll;
 constexpr int kThreads = 256;
 constexpr int kAccumulators = 36;  // of a thread
 constexpr int kWindowPitch = 18;
 constexpr int kPlanePixels = 324;
+constexpr int kInputUnitPitch = 4096;
 constexpr int kPlaneSpans = 180;
 constexpr int kInputSpans = 128;
 constexpr int kTapPitch = 36;
@@ -110,25 +110,15 @@ __device__ __forceinline__ float with_low(float total, float low) {
 
 // ---- Tiles ----
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
+  int slice;  // of the positions
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
   Target target;
   target.slice = block / 3;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -167,19 +157,14 @@ __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
   }
 }
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+// What a block reads.
 struct Source {
-  const float* x;
-  const float* grad_y;
-  int origin_h;
-  int origin_w;
+  const float* x;       // its first channel
+  const float* grad_y;  // the same
 };
 
-__device__ __forceinline__ Source source_of(const float* __restrict__ x, const float* __restrict__ grad_y,
-                                            const Target& target) {
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  return {x + first_ci * 65536ll, grad_y + first_co * 65536ll, target.first_kh - 1, target.first_kw - 1};
+__device__ __forceinline__ Source source_of(const float* __restrict__ x, const float* __restrict__ grad_y) {
+  return {x, grad_y};
 }
 
 // ---- Staging ----
@@ -256,7 +241,7 @@ __device__ __forceinline__ bool is_piece_2(int turn, int thread) {
 
 // Where a piece lies in a stage.
 __device__ __forceinline__ int input_place(int pixel, int piece) {
-  return pixel * 16 + piece * 4096;
+  return pixel * 16 + piece * kInputUnitPitch;
 }
 
 __device__ __forceinline__ int window_place(int pixel, int piece) {
@@ -314,15 +299,15 @@ __device__ __forceinline__ Pixel input_pixel(unsigned int span, const Tile& tile
 }
 
 // The same of grad_y.
-__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Source& source, const Tile& tile, int planes) {
+__device__ __forceinline__ Pixel window_pixel(unsigned int span, const Tile& tile, int planes) {
   const int plane_index = static_cast<int>(span / kPlaneSpans);
   const unsigned int of_plane = span % kPlaneSpans;
   const int row = tile.row + static_cast<int>(of_plane / 10);
   const int column = static_cast<int>(of_plane % 10);
   Pixel place;
   place.image = images_before(row);
-  place.row = row - place.image * 66 + plane_index + source.origin_h;
-  place.column = tile.column + column * 2 - 1 + source.origin_w;
+  place.row = row - place.image * 66 + plane_index - 1;
+  place.column = tile.column + column * 2 - 2;
   place.is_inside = tile.image + place.image < planes && static_cast<unsigned int>(place.row) < 64 &&
                     static_cast<unsigned int>(place.column) < 64;
   return place;
@@ -343,13 +328,11 @@ __device__ __forceinline__ unsigned char* table_of(unsigned char* shared, int st
 
 // Finds the pixels of a stage: those of x, then those of the window. All threads share them. An offset is odd where a
 // row ends within the span.
-__device__ __forceinline__ void find_pixels(unsigned char* table, const Source& source, const Tile& tile, int kd,
-                                            int thread, int planes) {
+__device__ __forceinline__ void find_pixels(unsigned char* table, const Tile& tile, int kd, int thread, int planes) {
   #pragma unroll 1
   for (int span = thread; span < 308; span += kThreads) {
     const bool is_input = span < kInputSpans;
-    const Pixel place =
-        is_input ? input_pixel(span, tile, planes) : window_pixel(span - kInputSpans, source, tile, planes);
+    const Pixel place = is_input ? input_pixel(span, tile, planes) : window_pixel(span - kInputSpans, tile, planes);
     bool is_inside = place.is_inside;
     long long offset = 0;
     const int plane = tile.image + place.image;
@@ -494,7 +477,6 @@ using Accumulators = PartAccumulators[2];
 struct Places {
   int input;
   int window[3];
-  int first_kw;  // of a warp that adds up grad_y, if it is one
 };
 
 // A lane's place in the first product of a stage. 16 bits: the row of 8x8 matrices that it points to, of two units of
@@ -650,12 +632,11 @@ __device__ __forceinline__ float scale_of_channel(const float* __restrict__ maxi
 }
 
 // The scales of the block's channels, and 1 for those beyond the group's last. All threads share them.
-__device__ __forceinline__ void find_scales(float* scales, const float* __restrict__ maxima, int first_in, int ins,
-                                            int first_out, int outs, int thread) {
+__device__ __forceinline__ void find_scales(float* scales, const float* __restrict__ maxima, int thread) {
   for (int i = thread; i < 64; i += kThreads) {
     const int channel = i < 32 ? i : i - 32;
-    const bool is_there = channel < (i < 32 ? ins : outs);
-    scales[i] = is_there ? scale_of_channel(maxima, channel + (i < 32 ? first_in : 32 + first_out)) : 1;
+    const bool is_there = channel < 32;
+    scales[i] = is_there ? scale_of_channel(maxima, channel + (i < 32 ? 0 : 32)) : 1;
   }
 }
 
@@ -710,13 +691,11 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
     const int of_channel = i % 288;
     const int tap = of_channel % 9;
     const int out = of_channel / 9;
-    const int ci = target.first_in + stored / 8 * 16 + first_channel + stored % 8;
-    const int co = target.first_out + out;
-    const int kh = target.first_kh + tap / 3;
-    const int kw = target.first_kw + tap % 3;
+    const int ci = stored / 8 * 16 + first_channel + stored % 8;
+    const int kh = tap / 3;
+    const int kw = tap % 3;
     const float sum = sums[stored * kChannelPitch + tap * kTapPitch + out];
-    const long long weight =
-        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 9 + (kd * 3 + kh)) * 3 + kw;
+    const long long weight = ((static_cast<long long>(ci) * kGroupOut + out) * 9 + (kd * 3 + kh)) * 3 + kw;
     partial[target.slice * kWeights + weight] = sum;
   }
 }
@@ -769,7 +748,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int block = blockIdx.x;
   const Target target = target_of(block);
   const int kd = block % 3;
-  const Source source = source_of(x, grad_y, target);
+  const Source source = source_of(x, grad_y);
   const long long first_tile = tiles * target.slice / 36;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 36 - first_tile);
 
@@ -786,12 +765,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   Tile next;
   if (count > 0) {
     next = tile_at(first_tile, row_tiles);
-    find_pixels(shared + kTableOffset, source, next, kd, thread, planes);
+    find_pixels(shared + kTableOffset, next, kd, thread, planes);
     move_on(next, row_tiles);
   }
   float* scales = reinterpret_cast<float*>(shared + kScalesOffset);
-  find_scales(scales, maxima, target.group * kGroupIn + target.first_in, kGroupIn - target.first_in,
-              target.group * kGroupOut + target.first_out, kGroupOut - target.first_out, thread);
+  find_scales(scales, maxima, thread);
   int issued = 0;
   Words words;
   // The first stages. What goes through registers comes as a whole.
@@ -806,7 +784,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         store_batch(to, words, scales, part, thread);
       }
       if (issued + 1 < count) {
-        find_pixels(table_of(shared, issued + 1), source, next, kd, thread, planes);
+        find_pixels(table_of(shared, issued + 1), next, kd, thread, planes);
         move_on(next, row_tiles);
       }
     }
@@ -834,7 +812,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       }
       // Warps find pixels after different strips, so that others multiply meanwhile.
       if (issued + 1 < count && strip == warp % 4) {
-        find_pixels(table_of(shared, issued + 1), source, next, kd, thread, planes);
+        find_pixels(table_of(shared, issued + 1), next, kd, thread, planes);
       }
     }
     if (more) {

@@ -25,7 +25,6 @@ namespace convtgen_mma_grad_weight_grad_weight_883f9a36312c5f27_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 128;
 constexpr int kGroupOut = 64;
 constexpr long long kWeights = 32768ll;
 constexpr int kThreads = 256;
@@ -59,13 +58,10 @@ __device__ __forceinline__ unsigned short accumulator_to_half(float value);
 
 // ---- Tiles ----
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
+  int slice;     // of the positions
+  int first_kh;  // of its taps
   int first_kw;
 };
 
@@ -74,9 +70,6 @@ __device__ __forceinline__ Target target_of(int block) {
   const int tap_group = block % 4;
   Target target;
   target.slice = block / 4;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
   target.first_kh = tap_group / 2;
   target.first_kw = tap_group % 2;
   return target;
@@ -117,19 +110,17 @@ __device__ __forceinline__ void move_on(Tile& tile, long long row_tiles) {
   }
 }
 
-// What a block reads: its first channels of x and grad_y, how many there are, and the origin of its taps.
+// What a block reads.
 struct Source {
-  const unsigned short* x;
-  const unsigned short* grad_y;
-  int origin_h;
+  const unsigned short* x;       // its first channel
+  const unsigned short* grad_y;  // the same
+  int origin_h;                  // of its taps
   int origin_w;
 };
 
 __device__ __forceinline__ Source source_of(const unsigned short* __restrict__ x,
                                             const unsigned short* __restrict__ grad_y, const Target& target) {
-  const int first_ci = target.group * kGroupIn + target.first_in;
-  const int first_co = target.group * kGroupOut + target.first_out;
-  return {x + first_ci, grad_y + first_co, target.first_kh, target.first_kw};
+  return {x, grad_y, target.first_kh, target.first_kw};
 }
 
 // ---- Places ----
@@ -152,16 +143,6 @@ __device__ __forceinline__ unsigned int piece_of(int thread) {
 
 __device__ __forceinline__ unsigned int piece_of_2(int thread) {
   return static_cast<unsigned int>(thread) % 8;
-}
-
-// Whether there is such a piece, where threads have so many turns.
-__device__ __forceinline__ bool is_piece() {
-  return true;
-}
-
-// Whether there is such a piece, where threads have so many turns.
-__device__ __forceinline__ bool is_piece_2() {
-  return true;
 }
 
 // Where a piece lies in a stage.
@@ -295,17 +276,15 @@ __device__ __forceinline__ void load_batch(Words& words, const Source& source, i
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int turn = i;
-    const bool is_there = is_piece();
     const int channel = piece_of(thread) * 8;
-    const unsigned long long offset = is_there ? pixel_offset(table, pixel_of(turn, thread)) : kOutside;
+    const unsigned long long offset = pixel_offset(table, pixel_of(turn, thread));
     load_turn(words[i], x + channel, offset);
   }
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int turn = i;
-    const bool is_there = is_piece_2();
     const int channel = piece_of_2(thread) * 8;
-    const unsigned long long offset = is_there ? pixel_offset(table, kInputSpans + pixel_of_2(turn, thread)) : kOutside;
+    const unsigned long long offset = pixel_offset(table, kInputSpans + pixel_of_2(turn, thread));
     load_turn(words[4 + i], grad_y + channel, offset);
   }
 }
@@ -325,20 +304,16 @@ __device__ __forceinline__ void store_batch(unsigned char* to, const Words& word
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int turn = i;
-    if (is_piece()) {
-      const int unit = piece_of(thread);
-      const unsigned int span = pixel_of(turn, thread);
-      store_unit(to + input_place(span, unit), words[i][0]);
-    }
+    const int unit = piece_of(thread);
+    const unsigned int span = pixel_of(turn, thread);
+    store_unit(to + input_place(span, unit), words[i][0]);
   }
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int turn = i;
-    if (is_piece_2()) {
-      const int unit = piece_of_2(thread);
-      const unsigned int span = pixel_of_2(turn, thread);
-      store_unit_2(to + window_place(span, unit), words[4 + i][0]);
-    }
+    const int unit = piece_of_2(thread);
+    const unsigned int span = pixel_of_2(turn, thread);
+    store_unit_2(to + window_place(span, unit), words[4 + i][0]);
   }
 }
 
@@ -424,13 +399,11 @@ __device__ __forceinline__ void store_channels(const float* sums, int first_chan
   for (int i = thread; i < 1024; i += kThreads) {
     const int stored = i / 64;
     const int of_channel = i % 64;
-    const int ci = target.first_in + stored / 8 * kWarpIn + first_channel + stored % 8;
-    const int co = target.first_out + of_channel;
+    const int ci = stored / 8 * kWarpIn + first_channel + stored % 8;
     const int kh = target.first_kh;
     const int kw = target.first_kw;
     const float sum = sums[stored * kChannelPitch + of_channel];
-    const long long weight =
-        (((static_cast<long long>(target.group) * kGroupIn + ci) * kGroupOut + co) * 2 + kh) * 2 + kw;
+    const long long weight = ((static_cast<long long>(ci) * kGroupOut + of_channel) * 2 + kh) * 2 + kw;
     partial[target.slice * kWeights + weight] = sum;
   }
 }

@@ -188,16 +188,6 @@ __device__ __forceinline__ void zero_tails(unsigned char* shared) {
 
 // ---- Tiles ----
 
-// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
-struct CallSizes {
-  int in_h;
-  int in_w;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
-
 // A tile: its image, and its first position.
 struct Tile {
   int image;
@@ -205,9 +195,8 @@ struct Tile {
   int column;
 };
 
-__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
-  return {index / sizes.tiles_w / sizes.tiles_h, index / sizes.tiles_w % sizes.tiles_h * 7 + 1,
-          index % sizes.tiles_w * kTileColumns - 2};
+__device__ __forceinline__ Tile tile_at(int index) {
+  return {index / 390, index / 5 % 78 * 7 + 1, index % 5 * kTileColumns - 2};
 }
 
 // ---- Products ----
@@ -262,7 +251,7 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 
 // Of an output channel, a row and a column of outputs that count their padding, and an image.
 __device__ __forceinline__ float defined_sum(int padded_row, int padded_column, int image, const float* __restrict__ x,
-                                             const float* __restrict__ weight, int in_h, int in_w) {
+                                             const float* __restrict__ weight) {
   float sum = 0;
   #pragma unroll 1
   for (int kh = padded_row % 4; kh < 9 && kh <= padded_row; kh += 4) {
@@ -270,10 +259,10 @@ __device__ __forceinline__ float defined_sum(int padded_row, int padded_column, 
     #pragma unroll 1
     for (int kw = padded_column % 4; kw < 9 && kw <= padded_column; kw += 4) {
       const int in_column = (padded_column - kw) / 4;
-      if (in_row < in_h && in_column < in_w) {
+      if (in_row < 540 && in_column < 480) {
         #pragma unroll 1
         for (int ci = 0; ci < 56; ++ci) {
-          const long long from = ((static_cast<long long>(image) * 56 + ci) * in_h + in_row) * in_w + in_column;
+          const long long from = ((static_cast<long long>(image) * 56 + ci) * 540 + in_row) * 480 + in_column;
           const long long of_tap = static_cast<long long>(ci) * kTaps + (kh * 9 + kw);
           sum = fmaf(x[from], weight[of_tap], sum);
         }
@@ -286,8 +275,7 @@ __device__ __forceinline__ float defined_sum(int padded_row, int padded_column, 
 // Stores a warp's outputs of a tile.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, float* exchange, const float* __restrict__ x,
                                            const float* __restrict__ weight, const float* __restrict__ bias,
-                                           float* __restrict__ y, const Tile& tile, const CallSizes& sizes, int first,
-                                           int lane) {
+                                           float* __restrict__ y, const Tile& tile, int first, int lane) {
   #pragma unroll
   for (int chunk = 0; chunk < 2; ++chunk) {
     #pragma unroll
@@ -308,8 +296,8 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
       const int tile_column = position % 104;
       const int out_row = (tile.row + tile_row) * 4 - 4;
       const int out_column = (tile.column + tile_column) * 4 - 4 + element % 4;
-      if (tile_row < 7 && tile_column < kTileColumns && out_column >= 0 && out_column < sizes.out_w) {
-        float* to = y + ((static_cast<long long>(tile.image) * sizes.out_h + out_row) * sizes.out_w + out_column);
+      if (tile_row < 7 && tile_column < kTileColumns && out_column >= 0 && out_column < 1920) {
+        float* to = y + ((static_cast<long long>(tile.image) * 2160 + out_row) * 1920 + out_column);
         const float* from = exchange + (element + element / 32 * 8);
         float sums[4];
         float finite = 0;  // else NaN
@@ -321,14 +309,14 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
         if (finite != 0) {
           #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            sums[i] = defined_sum(out_row + i + 4, out_column + 4, tile.image, x, weight, sizes.in_h, sizes.in_w);
+            sums[i] = defined_sum(out_row + i + 4, out_column + 4, tile.image, x, weight);
           }
         }
         #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const int row = i;
-          if (out_row + row >= 0 && out_row + row < sizes.out_h) {
-            to[static_cast<long long>(row) * sizes.out_w] = epilogue(sums[i], bias[0]);
+          if (out_row + row >= 0 && out_row + row < 2160) {
+            to[static_cast<long long>(row) * 1920] = epilogue(sums[i], bias[0]);
           }
         }
       }
@@ -340,13 +328,12 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, float* excha
 // ---- Kernel ----
 
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
-__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
-                                           const CallSizes& sizes) {
+__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles) {
   tensor_prefetch(x_map);
   int issued = 0;
   #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_at(index, sizes);
+    const Tile tile = tile_at(index);
     #pragma unroll 1
     for (int k_block = 0; k_block < 7; ++k_block) {
       const int stage = issued % 5;
@@ -365,14 +352,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_mma_phases_forward_5993bd8465ce33c0(__grid_constant__ const TensorMap x_map, const float* __restrict__ x,
                                                  const float* __restrict__ weight, const float* __restrict__ bias,
                                                  float* __restrict__ y, int batch) {
-  CallSizes sizes;
-  sizes.in_h = 540;
-  sizes.in_w = 480;
-  sizes.out_h = (sizes.in_h - 1) * 4 + 4;
-  sizes.out_w = (sizes.in_w - 1) * 4 + 4;
-  sizes.tiles_h = (sizes.in_h + 6) / 7;
-  sizes.tiles_w = (sizes.in_w + 102) / kTileColumns;
-  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;
+  const int tiles = batch * 390;
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 128);
@@ -390,7 +370,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int lane = threadIdx.x % 32;
   if (warp == 12) {
     if (lane == 0) {
-      copy_tiles(pipeline, x_map, tiles, sizes);
+      copy_tiles(pipeline, x_map, tiles);
     }
   } else {
     stage_weights(weights, weight, warp, lane);
@@ -416,7 +396,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         ++consumed;
       }
-      store_tile(acc, exchange, x, weight, bias, y, tile_at(index, sizes), sizes, first, lane);
+      store_tile(acc, exchange, x, weight, bias, y, tile_at(index), first, lane);
     }
   }
 }

@@ -32,7 +32,7 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 151120)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 151120)
 
-namespace convtgen_mma_pixels_forward_c91b79080ca4617e_add_source {
+namespace convtgen_mma_pixels_forward_c91b79080ca4617e_source {
 
 // ---- Constants ----
 
@@ -56,7 +56,7 @@ constexpr int kStageBytes = 49152;
 constexpr int kTapsOffset = 147456;
 constexpr int kReadOffset = 147536;
 constexpr int kStoredOffset = 148560;
-constexpr int kPositionBitsOffset = 149584;
+constexpr int kPositionWordsOffset = 149584;
 constexpr int kBiasOffset = 150096;
 
 // ---- Device primitives, defined at the end ----
@@ -84,11 +84,6 @@ __device__ int floor_mod(int a) {
 }
 
 // ---- Elements ----
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
-}
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
@@ -178,21 +173,22 @@ __device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
   return taps_within(ix) | (taps_within_2(iy) << 2);
 }
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
+// An axis of a phase.
 struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
+  int phase;   // its first output
+  int taps;    // how many it has
+  int first;   // the first of them
+  int offset;  // where that reads
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
+  const int first = number % 2;
   PhaseAxis axis;
-  axis.first = number % 2;
-  axis.phase = floor_mod(axis.first - 1 + number / 2);
-  axis.taps = number < 2 && number < 4 ? (5 - axis.first) / 2 : 0;
-  axis.offset = -floor_div(axis.first - 1);
+  axis.phase = floor_mod(first - 1 + number / 2);
+  axis.taps = number < 2 && number < 4 ? (5 - first) / 2 : 0;
+  axis.first = first;
+  axis.offset = -floor_div(first - 1);
   return axis;
 }
 
@@ -212,20 +208,20 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w + columns.offset;
     const int oy = m_h * 2 + rows.phase;
     const int ox = m_w * 2 + columns.phase;
-    const unsigned int bits = taps_of(iy, ix);
+    const unsigned int word = taps_of(iy, ix);
     const bool is_stored = plane < batch && oy < 64 && ox < 48;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 32 + iy) * 24 + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : ((plane * 64 + oy) * 48 + ox) * 256;
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = plane < batch ? bits : 0;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = plane < batch ? word : 0;
   }
 }
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
@@ -236,14 +232,14 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
   for (int i = thread; i <= all; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
     if (i < all) {
       const int tap_w = i % columns.taps;
       const int tap_h = i / columns.taps % rows.taps;
       const long long before = static_cast<long long>(tap_h) * 24 + tap_w;
       tap.from = -before * kInputPixelBytes;
-      tap.bits = (1u << tap_w) | (1u << (tap_h + 2));
+      tap.word = (1u << tap_w) | (1u << (tap_h + 2));
       tap.number = (rows.first + tap_h * 2) * 4 + columns.first + tap_w * 2;
     }
     taps[i] = tap;
@@ -255,14 +251,14 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[4];
-  unsigned int bits[4];
+  unsigned int words[4];
 };
 
 // What is staged next: a tap and k-block.
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
@@ -271,7 +267,7 @@ struct Next {
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
                                           const Tap* taps) {
   const Tap tap = taps[next.tap];
-  next.bits = tap.bits;
+  next.word = tap.word;
   next.pixels = x + tap.from;
   next.weights = weights + static_cast<long long>(tap.number) * 131072;
 }
@@ -283,7 +279,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
   next.weights += kKBlockWeightBytes;
   if (++next.k_block == 4) {
     next.k_block = 0;
-    next.tap += next.bits == kNoTap ? 0 : 1;
+    next.tap += next.word == kNoTap ? 0 : 1;
     find_next(next, x, weights, taps);
   }
 }
@@ -293,18 +289,18 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[1] & next.bits) == next.bits;
+    const bool any = (places.words[1] & next.word) == next.word;
     async_copy_16(own + 4096, next.pixels + places.from[1], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 8192, from + 8192, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns, from, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 4096, from + 4096, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 8192, from + 8192, next.word == kNoTap ? 0 : 16);
 }
 
 __device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& places, const Next& next, int thread) {
@@ -312,25 +308,25 @@ __device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& pl
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
+    const bool any = (places.words[2] & next.word) == next.word;
     async_copy_16(own + 8192, next.pixels + places.from[2], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
+    const bool any = (places.words[3] & next.word) == next.word;
     async_copy_16(own + 12288, next.pixels + places.from[3], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns + 12288, from + 12288, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 16384, from + 16384, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 20480, from + 20480, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 12288, from + 12288, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 16384, from + 16384, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 20480, from + 20480, next.word == kNoTap ? 0 : 16);
 }
 
 __device__ __forceinline__ void stage_part_3(unsigned char* to, const Next& next, int thread) {
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns + 24576, from + 24576, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 28672, from + 28672, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 24576, from + 24576, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 28672, from + 28672, next.word == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -529,7 +525,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp_n = thread / 64;
   const int position = warp_m * kWarpRows + lane % 16;
   const int swapped = ((lane / 16) ^ (position % 8)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x; index < whole + (4 * tiles - whole) * 4; index += next_tile) {
@@ -547,7 +543,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int i = 0; i < 4; ++i) {
       const int copied = thread / 8 + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      places.words[i] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
     }
     const int tap_count = rows.taps * columns.taps;
     Next next;
@@ -574,7 +570,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Fragments fragments[2];
     async_copy_wait(1);
     __syncthreads();
-    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
+    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + lane_weights);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to 3, 0 to 3).
     #pragma unroll 1
@@ -583,13 +579,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       unsigned char* staged = shared + (stage == 0 ? 2 : stage - 1) * kStageBytes;
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
-      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
-      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part_2(staged, places, next, thread);
       multiply_step(acc, fragments[1]);
-      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part_3(staged, next, thread);
       multiply_step(acc, fragments[0]);
       advance(next, own_x, packed, taps);
@@ -598,7 +594,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       async_copy_wait(1);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
+      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + lane_weights);
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
@@ -724,7 +720,7 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 #endif
 
-}  // namespace convtgen_mma_pixels_forward_c91b79080ca4617e_add_source
-using convtgen_mma_pixels_forward_c91b79080ca4617e_add_source::convtgen_mma_pixels_forward_c91b79080ca4617e_pack;
-using convtgen_mma_pixels_forward_c91b79080ca4617e_add_source::convtgen_mma_pixels_forward_c91b79080ca4617e;
-using convtgen_mma_pixels_forward_c91b79080ca4617e_add_source::convtgen_mma_pixels_forward_c91b79080ca4617e_add;
+}  // namespace convtgen_mma_pixels_forward_c91b79080ca4617e_source
+using convtgen_mma_pixels_forward_c91b79080ca4617e_source::convtgen_mma_pixels_forward_c91b79080ca4617e_pack;
+using convtgen_mma_pixels_forward_c91b79080ca4617e_source::convtgen_mma_pixels_forward_c91b79080ca4617e;
+using convtgen_mma_pixels_forward_c91b79080ca4617e_source::convtgen_mma_pixels_forward_c91b79080ca4617e_add;

@@ -50,7 +50,7 @@ constexpr int kStageBytes = 18432;
 constexpr int kTapsOffset = 73728;
 constexpr int kReadOffset = 73872;
 constexpr int kStoredOffset = 75920;
-constexpr int kPositionBitsOffset = 77968;
+constexpr int kPositionWordsOffset = 77968;
 
 // ---- Device primitives, defined at the end ----
 
@@ -80,11 +80,6 @@ __device__ int floor_mod(int a) {
 // A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return float_to_tf32(__uint_as_float(word));
-}
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -162,21 +157,22 @@ __device__ __forceinline__ unsigned int taps_of(int iz, int iy, int ix, int in_d
   return taps_within(ix, in_w) | (taps_within(iy, in_h) << 2) | (taps_within(iz, in_d) << 4);
 }
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
+// An axis of a phase.
 struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
+  int phase;   // its first output
+  int taps;    // how many it has
+  int first;   // the first of them
+  int offset;  // where that reads
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
+  const int first = number % 2;
   PhaseAxis axis;
-  axis.first = number % 2;
-  axis.phase = floor_mod(axis.first - 1 + number / 2);
-  axis.taps = number < 2 && number < 3 ? (4 - axis.first) / 2 : 0;
-  axis.offset = -floor_div(axis.first - 1);
+  axis.phase = floor_mod(first - 1 + number / 2);
+  axis.taps = number < 2 && number < 3 ? (4 - first) / 2 : 0;
+  axis.first = first;
+  axis.offset = -floor_div(first - 1);
   return axis;
 }
 
@@ -205,22 +201,22 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int oz = m_d * 2 + planes.phase;
     const int oy = m_h * 2 + rows.phase;
     const int ox = m_w * 2 + columns.phase;
-    const unsigned int bits = taps_of(iz, iy, ix, in_d, in_h, in_w);
+    const unsigned int word = taps_of(iz, iy, ix, in_d, in_h, in_w);
     const bool is_stored = image < batch && oz < out_d && oy < out_h && ox < out_w;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] =
         (((image * in_d + iz) * in_h + iy) * in_w + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] =
         !is_stored ? -1 : (((image * out_d + oz) * out_h + oy) * out_w + ox) * 32;
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = image < batch ? bits : 0;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = image < batch ? word : 0;
   }
 }
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
@@ -232,7 +228,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
   for (int i = thread; i <= all; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
     if (i < all) {
       const int tap_w = i % columns.taps;
@@ -241,7 +237,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
       const long long before = (static_cast<long long>(tap_d) * in_h + tap_h) * in_w + tap_w;
       const int kd = planes.first + tap_d * 2;
       tap.from = -before * kInputPixelBytes;
-      tap.bits = (1u << tap_w) | (1u << (tap_h + 2)) | (1u << (tap_d + 4));
+      tap.word = (1u << tap_w) | (1u << (tap_h + 2)) | (1u << (tap_d + 4));
       tap.number = (kd * 3 + rows.first + tap_h * 2) * 3 + columns.first + tap_w * 2;
     }
     taps[i] = tap;
@@ -253,14 +249,14 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[8];
-  unsigned int bits[8];
+  unsigned int words[8];
 };
 
 // What is staged next: a tap and k-block.
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
@@ -269,7 +265,7 @@ struct Next {
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
                                           const Tap* taps) {
   const Tap tap = taps[next.tap];
-  next.bits = tap.bits;
+  next.word = tap.word;
   next.pixels = x + tap.from;
   next.weights = weights + static_cast<long long>(tap.number) * 8192;
 }
@@ -281,7 +277,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
   next.weights += kKBlockWeightBytes;
   if (++next.k_block == 4) {
     next.k_block = 0;
-    next.tap += next.bits == kNoTap ? 0 : 1;
+    next.tap += next.word == kNoTap ? 0 : 1;
     find_next(next, x, weights, taps);
   }
 }
@@ -291,40 +287,40 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   const int position = thread / 4;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position / 2 % 4)) * 16;
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[1] & next.bits) == next.bits;
+    const bool any = (places.words[1] & next.word) == next.word;
     async_copy_16(own + 2048, next.pixels + places.from[1], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
+    const bool any = (places.words[2] & next.word) == next.word;
     async_copy_16(own + 4096, next.pixels + places.from[2], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
+    const bool any = (places.words[3] & next.word) == next.word;
     async_copy_16(own + 6144, next.pixels + places.from[3], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[4] & next.bits) == next.bits;
+    const bool any = (places.words[4] & next.word) == next.word;
     async_copy_16(own + 8192, next.pixels + places.from[4], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[5] & next.bits) == next.bits;
+    const bool any = (places.words[5] & next.word) == next.word;
     async_copy_16(own + 10240, next.pixels + places.from[5], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[6] & next.bits) == next.bits;
+    const bool any = (places.words[6] & next.word) == next.word;
     async_copy_16(own + 12288, next.pixels + places.from[6], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[7] & next.bits) == next.bits;
+    const bool any = (places.words[7] & next.word) == next.word;
     async_copy_16(own + 14336, next.pixels + places.from[7], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns, from, next.word == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -441,7 +437,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int warp_n = thread / 128;
   const int position = warp_m * kWarpRows + lane % 16;
   const int swapped = ((lane / 16) ^ (position / 2 % 4)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 1024 + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * 1024 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x; index < 8 * tiles; index += next_tile) {
@@ -459,7 +455,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < 8; ++i) {
       const int copied = thread / 4 + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      places.words[i] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
     }
     Next next;
     next.tap = 0;
@@ -477,7 +473,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     Fragments fragments[2];
     async_copy_wait(2);
     __syncthreads();
-    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
+    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + lane_weights);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to 2, 0 to 2).
     #pragma unroll 1
@@ -486,7 +482,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       unsigned char* staged = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
-      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
       advance(next, own_x, packed, taps);
@@ -495,7 +491,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       async_copy_wait(2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
+      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + lane_weights);
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage

@@ -31,7 +31,7 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 103440)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 103440)
 
-namespace convtgen_mma_pixels_grad_input_3aa456e7a310c106_add_source {
+namespace convtgen_mma_pixels_grad_input_3aa456e7a310c106_source {
 
 // ---- Constants ----
 
@@ -58,7 +58,7 @@ constexpr int kStageBytes = 24576;
 constexpr int kTapsOffset = 98304;
 constexpr int kReadOffset = 100368;
 constexpr int kStoredOffset = 101392;
-constexpr int kPositionBitsOffset = 102416;
+constexpr int kPositionWordsOffset = 102416;
 constexpr int kPositionEndsOffset = 102928;  // of fields
 
 // ---- Device primitives, defined at the end ----
@@ -76,20 +76,7 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high);
 
 #endif
 
-__device__ int floor_div(int a) {
-  return a >= 0 ? a : -(0 - a);
-}
-
-__device__ int floor_mod(int a) {
-  return a - (a >= 0 ? a : -(0 - a));
-}
-
 // ---- Elements ----
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
-}
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
@@ -131,9 +118,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
           #pragma unroll
           for (int e = 0; e < 2; ++e) {
             const int ci = (2 * step + unit) * 8 + 2 * lane + e;
-            const unsigned short value = weight[(static_cast<long long>(group * kGroupOut + co) * kGroupIn +
-                                                 static_cast<int>(static_cast<long long>(ci))) * kKernelTaps +
-                                                (127 - tap)];
+            const unsigned short value =
+                weight[(static_cast<long long>(group * kGroupOut + co) * kGroupIn + ci) * kKernelTaps + (127 - tap)];
             parts[e] = value;
           }
           words[lane][half * 2 + unit] = parts[0] | (parts[1] << 16);
@@ -153,20 +139,22 @@ extern "C" __global__ void __launch_bounds__(kPackers)
 
 // ---- Positions ----
 
-// The first tap of an axis that reads before the image's end, and how many read after its beginning.
+// The first tap of an axis that reads before the image's end, where the first of all reads at `at`.
 __device__ __forceinline__ unsigned int first_within(int at) {
   return at < 12800 ? 0 : min(at - 12799, 128);
 }
 
-// The first tap of an axis that reads before the image's end, and how many read after its beginning.
+// The first tap of an axis that reads before the image's end, where the first of all reads at `at`.
 __device__ __forceinline__ unsigned int first_within_2(int at) {
   return at < 1 ? 0 : min(at, 1);
 }
 
+// How many taps of an axis read after the image's beginning, where the first of all reads at `at`.
 __device__ __forceinline__ unsigned int end_within(int at) {
   return at < 0 ? 0 : min(at + 1, 128);
 }
 
+// How many taps of an axis read after the image's beginning, where the first of all reads at `at`.
 __device__ __forceinline__ unsigned int end_within_2(int at) {
   return at < 0 ? 0 : min(at + 1, 1);
 }
@@ -181,31 +169,25 @@ __device__ __forceinline__ unsigned int ends_of(int iy, int ix) {
   return end_within(ix) | (end_within_2(iy) << 9);
 }
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
+// An axis of a phase.
 struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
+  int taps;    // how many it has
+  int offset;  // where that reads
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase() {
   PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first);
-  axis.taps = 1 - axis.first;
-  axis.offset = -floor_div(axis.first);
+  axis.taps = 1;
+  axis.offset = 0;
   return axis;
 }
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase_2() {
   PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first - 95);
-  axis.taps = 128 - axis.first;
-  axis.offset = -floor_div(axis.first - 95);
+  axis.taps = 128;
+  axis.offset = 95;
   return axis;
 }
 
@@ -221,23 +203,21 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int m_w = static_cast<int>(at % 200);
     const int iy = rows.offset;
     const int ix = m_w * 64 + columns.offset;
-    const int oy = rows.phase;
-    const int ox = m_w + columns.phase;
-    const unsigned int bits = taps_of(iy, ix);
-    const bool is_stored = row < batch && oy < 1 && ox < 200;
+    const unsigned int word = taps_of(iy, ix);
+    const bool is_stored = row < batch && m_w < 200;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((row + iy) * 12800 + ix) * kInputPixelBytes;
-    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : ((row + oy) * 200 + ox) * 64;
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = row < batch ? bits : 0;
+    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : (row * 200 + m_w) * 64;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = row < batch ? word : 0;
     reinterpret_cast<unsigned int*>(shared + kPositionEndsOffset)[i] = row < batch ? ends_of(iy, ix) : 0;
   }
 }
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
@@ -248,15 +228,15 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
   for (int i = thread; i <= all; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
     if (i < all) {
       const int tap_w = i % columns.taps;
       const int tap_h = i / columns.taps % rows.taps;
       const long long before = static_cast<long long>(tap_h) * 12800 + tap_w;
       tap.from = -before * kInputPixelBytes;
-      tap.bits = kGuards + (tap_w | (tap_h << 9));
-      tap.number = (rows.first + tap_h) * kKernelW + columns.first + tap_w;
+      tap.word = kGuards + (tap_w | (tap_h << 9));
+      tap.number = tap_h * kKernelW + tap_w;
     }
     taps[i] = tap;
   }
@@ -267,7 +247,7 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[8];
-  unsigned int bits[8];
+  unsigned int words[8];
   unsigned int end[8];
 };
 
@@ -275,7 +255,7 @@ struct Places {
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
@@ -284,7 +264,7 @@ struct Next {
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
                                           const Tap* taps) {
   const Tap tap = taps[next.tap];
-  next.bits = tap.bits;
+  next.word = tap.word;
   next.pixels = x + tap.from;
   next.weights = weights + static_cast<long long>(tap.number) * 8192;
 }
@@ -296,7 +276,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
   next.weights += kKBlockWeightBytes;
   if (++next.k_block == 1) {
     next.k_block = 0;
-    next.tap += next.bits == kNoTap ? 0 : 1;
+    next.tap += next.word == kNoTap ? 0 : 1;
     find_next(next, x, weights, taps);
   }
 }
@@ -306,21 +286,21 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = ((next.bits - places.bits[0]) & ~(next.bits - places.end[0]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[0]) & ~(next.word - places.end[0]) & kGuards) == kGuards;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
-    const bool any = ((next.bits - places.bits[1]) & ~(next.bits - places.end[1]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[1]) & ~(next.word - places.end[1]) & kGuards) == kGuards;
     async_copy_16(own + 2048, next.pixels + places.from[1], any ? 16 : 0);
   }
   {
-    const bool any = ((next.bits - places.bits[2]) & ~(next.bits - places.end[2]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[2]) & ~(next.word - places.end[2]) & kGuards) == kGuards;
     async_copy_16(own + 4096, next.pixels + places.from[2], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 2048, from + 2048, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns, from, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 2048, from + 2048, next.word == kNoTap ? 0 : 16);
 }
 
 __device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& places, const Next& next, int thread) {
@@ -328,21 +308,21 @@ __device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& pl
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = ((next.bits - places.bits[3]) & ~(next.bits - places.end[3]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[3]) & ~(next.word - places.end[3]) & kGuards) == kGuards;
     async_copy_16(own + 6144, next.pixels + places.from[3], any ? 16 : 0);
   }
   {
-    const bool any = ((next.bits - places.bits[4]) & ~(next.bits - places.end[4]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[4]) & ~(next.word - places.end[4]) & kGuards) == kGuards;
     async_copy_16(own + 8192, next.pixels + places.from[4], any ? 16 : 0);
   }
   {
-    const bool any = ((next.bits - places.bits[5]) & ~(next.bits - places.end[5]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[5]) & ~(next.word - places.end[5]) & kGuards) == kGuards;
     async_copy_16(own + 10240, next.pixels + places.from[5], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 6144, from + 6144, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 4096, from + 4096, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 6144, from + 6144, next.word == kNoTap ? 0 : 16);
 }
 
 __device__ __forceinline__ void stage_part_3(unsigned char* to, const Places& places, const Next& next, int thread) {
@@ -350,11 +330,11 @@ __device__ __forceinline__ void stage_part_3(unsigned char* to, const Places& pl
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = ((next.bits - places.bits[6]) & ~(next.bits - places.end[6]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[6]) & ~(next.word - places.end[6]) & kGuards) == kGuards;
     async_copy_16(own + 12288, next.pixels + places.from[6], any ? 16 : 0);
   }
   {
-    const bool any = ((next.bits - places.bits[7]) & ~(next.bits - places.end[7]) & kGuards) == kGuards;
+    const bool any = ((next.word - places.words[7]) & ~(next.word - places.end[7]) & kGuards) == kGuards;
     async_copy_16(own + 14336, next.pixels + places.from[7], any ? 16 : 0);
   }
 }
@@ -534,7 +514,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int warp_n = thread / 64;
   const int position = warp_m * kWarpRows + lane % 16;
   const int swapped = ((lane / 16) ^ (position % 8)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 1024 + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * 1024 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x; index < whole + (tiles - whole) * 7; index += next_tile) {
@@ -551,7 +531,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < 8; ++i) {
       const int copied = thread / 8 + i * 16;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      places.words[i] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
       places.end[i] = reinterpret_cast<const unsigned int*>(shared + kPositionEndsOffset)[copied];
     }
     const int tap_count = rows.taps * columns.taps;
@@ -580,7 +560,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     Fragments fragments[2];
     async_copy_wait(2);
     __syncthreads();
-    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
+    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + lane_weights);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to 0, 0 to 127).
     #pragma unroll 1
@@ -589,13 +569,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       unsigned char* staged = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
-      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
-      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part_2(staged, places, next, thread);
       multiply_step(acc, fragments[1]);
-      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part_3(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
       advance(next, own_x, packed, taps);
@@ -604,7 +584,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       async_copy_wait(2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
+      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + lane_weights);
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
@@ -718,7 +698,7 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high) {
 
 #endif
 
-}  // namespace convtgen_mma_pixels_grad_input_3aa456e7a310c106_add_source
-using convtgen_mma_pixels_grad_input_3aa456e7a310c106_add_source::convtgen_mma_pixels_grad_input_3aa456e7a310c106_pack;
-using convtgen_mma_pixels_grad_input_3aa456e7a310c106_add_source::convtgen_mma_pixels_grad_input_3aa456e7a310c106;
-using convtgen_mma_pixels_grad_input_3aa456e7a310c106_add_source::convtgen_mma_pixels_grad_input_3aa456e7a310c106_add;
+}  // namespace convtgen_mma_pixels_grad_input_3aa456e7a310c106_source
+using convtgen_mma_pixels_grad_input_3aa456e7a310c106_source::convtgen_mma_pixels_grad_input_3aa456e7a310c106_pack;
+using convtgen_mma_pixels_grad_input_3aa456e7a310c106_source::convtgen_mma_pixels_grad_input_3aa456e7a310c106;
+using convtgen_mma_pixels_grad_input_3aa456e7a310c106_source::convtgen_mma_pixels_grad_input_3aa456e7a310c106_add;

@@ -33,7 +33,7 @@
 //       cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 133712)
 //       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 133712)
 
-namespace convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source {
+namespace convtgen_mma_pixels_forward_7397c95ee7515d5b_source {
 
 // ---- Constants ----
 
@@ -59,7 +59,7 @@ constexpr int kStageBytes = 32768;
 constexpr int kTapsOffset = 131072;
 constexpr int kReadOffset = 131152;
 constexpr int kStoredOffset = 132176;
-constexpr int kPositionBitsOffset = 133200;
+constexpr int kPositionWordsOffset = 133200;
 
 // ---- Device primitives, defined at the end ----
 
@@ -88,11 +88,6 @@ __device__ int floor_mod(int a) {
 // A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return float_to_tf32(__uint_as_float(word));
-}
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -196,21 +191,22 @@ __device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
   return taps_within(ix) | (taps_within(iy) << 2);
 }
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
+// An axis of a phase.
 struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
+  int phase;   // its first output
+  int taps;    // how many it has
+  int first;   // the first of them
+  int offset;  // where that reads
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase(int number) {
+  const int first = number % 2;
   PhaseAxis axis;
-  axis.first = number % 2;
-  axis.phase = floor_mod(axis.first - 1 + number / 2);
-  axis.taps = number < 2 && number < 4 ? (5 - axis.first) / 2 : 0;
-  axis.offset = -floor_div(axis.first - 1);
+  axis.phase = floor_mod(first - 1 + number / 2);
+  axis.taps = number < 2 && number < 4 ? (5 - first) / 2 : 0;
+  axis.first = first;
+  axis.offset = -floor_div(first - 1);
   return axis;
 }
 
@@ -230,21 +226,21 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const int ix = m_w + columns.offset;
     const int oy = m_h * 2 + rows.phase;
     const int ox = m_w * 2 + columns.phase;
-    const unsigned int bits = taps_of(iy, ix);
+    const unsigned int word = taps_of(iy, ix);
     const long long out_image = plane * 256;
     const bool is_stored = plane < batch && oy < 8 && ox < 8;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 4 + iy) * 4 + ix) * kInputPixelBytes;
     reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : (out_image * 8 + oy) * 8 + ox;
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = plane < batch ? bits : 0;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = plane < batch ? word : 0;
   }
 }
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
@@ -255,14 +251,14 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
   for (int i = thread; i <= all; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
     if (i < all) {
       const int tap_w = i % columns.taps;
       const int tap_h = i / columns.taps % rows.taps;
       const long long before = static_cast<long long>(tap_h) * 4 + tap_w;
       tap.from = -before * kInputPixelBytes;
-      tap.bits = (1u << tap_w) | (1u << (tap_h + 2));
+      tap.word = (1u << tap_w) | (1u << (tap_h + 2));
       tap.number = (rows.first + tap_h * 2) * 4 + columns.first + tap_w * 2;
     }
     taps[i] = tap;
@@ -274,14 +270,14 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[4];
-  unsigned int bits[4];
+  unsigned int words[4];
 };
 
 // What is staged next: a tap and k-block.
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
@@ -290,7 +286,7 @@ struct Next {
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
                                           const Tap* taps) {
   const Tap tap = taps[next.tap];
-  next.bits = tap.bits;
+  next.word = tap.word;
   next.pixels = x + tap.from;
   next.weights = weights + static_cast<long long>(tap.number) * 262144;
 }
@@ -302,7 +298,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
   next.weights += kKBlockWeightBytes;
   if (++next.k_block == 16) {
     next.k_block = 0;
-    next.tap += next.bits == kNoTap ? 0 : 1;
+    next.tap += next.word == kNoTap ? 0 : 1;
     find_next(next, x, weights, taps);
   }
 }
@@ -312,17 +308,17 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[1] & next.bits) == next.bits;
+    const bool any = (places.words[1] & next.word) == next.word;
     async_copy_16(own + 4096, next.pixels + places.from[1], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns, from, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 4096, from + 4096, next.word == kNoTap ? 0 : 16);
 }
 
 __device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& places, const Next& next, int thread) {
@@ -330,17 +326,17 @@ __device__ __forceinline__ void stage_part_2(unsigned char* to, const Places& pl
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
+    const bool any = (places.words[2] & next.word) == next.word;
     async_copy_16(own + 8192, next.pixels + places.from[2], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
+    const bool any = (places.words[3] & next.word) == next.word;
     async_copy_16(own + 12288, next.pixels + places.from[3], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns + 8192, from + 8192, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 12288, from + 12288, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns + 8192, from + 8192, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 12288, from + 12288, next.word == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -518,7 +514,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp_n = thread / 128;
   const int position = warp_m * kWarpRows + lane % 16;
   const int swapped = ((lane / 16) ^ (position % 8)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x / 2; index < whole + (4 * tiles - whole) * 5; index += next_tile) {
@@ -536,7 +532,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int i = 0; i < 4; ++i) {
       const int copied = thread / 8 + i * kPositionStep;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      places.words[i] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
     }
     const int tap_count = rows.taps * columns.taps;
     Next next;
@@ -563,7 +559,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     Fragments fragments[2];
     async_copy_wait(2);
     __syncthreads();
-    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
+    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + lane_weights);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to 3, 0 to 3).
     #pragma unroll 1
@@ -572,13 +568,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       unsigned char* staged = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
-      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
-      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_3(fragments[0], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part_2(staged, places, next, thread);
       multiply_step(acc, fragments[1]);
-      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_4(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       multiply_step(acc, fragments[0]);
       advance(next, own_x, own_weights, taps);
       async_copy_commit();
@@ -586,7 +582,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       async_copy_wait(2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
+      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + lane_weights);
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage
@@ -699,8 +695,8 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value) {
 
 #endif
 
-}  // namespace convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source
-using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_pack;
-using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_arrange;
-using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b;
-using convtgen_mma_pixels_forward_7397c95ee7515d5b_add_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_add;
+}  // namespace convtgen_mma_pixels_forward_7397c95ee7515d5b_source
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_pack;
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_arrange;
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_source::convtgen_mma_pixels_forward_7397c95ee7515d5b;
+using convtgen_mma_pixels_forward_7397c95ee7515d5b_source::convtgen_mma_pixels_forward_7397c95ee7515d5b_add;

@@ -47,7 +47,7 @@ constexpr int kStageBytes = 16640;
 constexpr int kTapsOffset = 66560;
 constexpr int kReadOffset = 66640;
 constexpr int kStoredOffset = 67664;
-constexpr int kPositionBitsOffset = 68688;
+constexpr int kPositionWordsOffset = 68688;
 
 // ---- Device primitives, defined at the end ----
 
@@ -63,24 +63,11 @@ __device__ __forceinline__ unsigned int float_to_tf32(float value);
 
 #endif
 
-__device__ int floor_div(int a) {
-  return a >= 0 ? a : -(0 - a);
-}
-
-__device__ int floor_mod(int a) {
-  return a - (a >= 0 ? a : -(0 - a));
-}
-
 // ---- Elements ----
 
 // A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return float_to_tf32(__uint_as_float(word));
-}
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
 }
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
@@ -173,8 +160,8 @@ extern "C" __global__ void __launch_bounds__(kPackers)
           unsigned int parts[2];
           const int ci = step * 4 + lane;
           const int of_row = 1 - unit;
-          const float value = weight[(static_cast<long long>(group * kGroupOut + co) * kGroupIn +
-                                      static_cast<int>(static_cast<long long>(ci))) * 4 + (3 - (tap * 2 + of_row))];
+          const float value =
+              weight[(static_cast<long long>(group * kGroupOut + co) * kGroupIn + ci) * 4 + (3 - (tap * 2 + of_row))];
           parts[0] = operand(__float_as_uint(value));
           words[lane][half * 2 + unit] = parts[0];
         }
@@ -210,33 +197,15 @@ __device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
   return taps_within(ix) | (taps_within(iy) << 2);
 }
 
+// A position's word for taps so many columns before.
 __device__ __forceinline__ unsigned int of_later_column(unsigned int word) {
   return ((word & 3u) >> 1) | (word & 4294967292u);
-}
-
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
-struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
-};
-
-// The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase() {
-  PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first - 1);
-  axis.taps = 2 - axis.first;
-  axis.offset = -floor_div(axis.first - 1);
-  return axis;
 }
 
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
 // of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
 // image.
-__device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
-                                               const PhaseAxis& rows, const PhaseAxis& columns, int batch) {
+__device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread, int batch) {
   #pragma unroll 1
   for (int i = thread; i < 128; i += kThreads) {
     const long long at = first + i;
@@ -244,44 +213,40 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const long long plane = row / 14;
     const int m_w = static_cast<int>(at % 14);
     const int m_h = static_cast<int>(row % 14);
-    const int iy = m_h * 2 + rows.offset;
-    const int ix = m_w * 2 + columns.offset;
-    const int oy = m_h + rows.phase;
-    const int ox = m_w + columns.phase;
-    const unsigned int bits = taps_of(iy, ix);
+    const int iy = m_h * 2 + 1;
+    const int ix = m_w * 2 + 1;
+    const unsigned int word = taps_of(iy, ix);
     const long long out_image = plane * 256;
-    const bool is_stored = plane < batch && oy < 14 && ox < 14;
+    const bool is_stored = plane < batch && m_h < 14 && m_w < 14;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 7168 + iy) * 28 + ix) * 4;
-    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : (out_image * 14 + oy) * 14 + ox;
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = plane < batch ? bits : 0;
+    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : (out_image * 14 + m_h) * 14 + m_w;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = plane < batch ? word : 0;
   }
 }
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
 // Writes the taps of a phase, and after them one that reads nowhere.
-__device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& rows, const PhaseAxis& columns) {
-  const int all = rows.taps * (columns.taps / 2);
+__device__ __forceinline__ void find_taps(Tap* taps, int thread) {
   #pragma unroll 1
-  for (int i = thread; i <= all; i += kThreads) {
+  for (int i = thread; i <= 2; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
-    if (i < all) {
-      const int tap_w = i % (columns.taps / 2) * 2;
-      const int tap_h = i / (columns.taps / 2) % rows.taps;
-      const long long before = static_cast<long long>(tap_h) * 28 + tap_w;
+    if (i < 2) {
+      const int tap_h = i % 2;
+      const long long before = static_cast<long long>(tap_h) * 28;
       tap.from = -before * 4;
-      tap.bits = (1u << tap_w) | (1u << (tap_h + 2));
-      tap.number = ((rows.first + tap_h) * 2 + columns.first + tap_w) / 2;
+      tap.word = 1 | (1u << (tap_h + 2));
+      tap.number = tap_h;
     }
     taps[i] = tap;
   }
@@ -292,23 +257,23 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[1];
-  unsigned int bits[1];
+  unsigned int words[1];
 };
 
 // What is staged next: a tap and k-block.
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
 
 // Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
-                                          const Tap* taps, int tap_count) {
-  const Tap tap = taps[next.k_block < kKBlocks ? next.tap : tap_count];
-  next.bits = tap.bits;
+                                          const Tap* taps) {
+  const Tap tap = taps[next.k_block < kKBlocks ? next.tap : 2];
+  next.word = tap.word;
   // Taps of planes follow one another too.
   next.pixels = x + tap.from + next.k_block * 25088ll;
   next.weights = weights + (static_cast<long long>(tap.number) * kKBlocks + min(next.k_block, 31)) * kKBlockWeightBytes;
@@ -316,47 +281,47 @@ __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, co
 
 // Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
 __device__ __forceinline__ void advance(Next& next, const unsigned char* x, const unsigned char* weights,
-                                        const Tap* taps, int tap_count) {
-  if (++next.tap >= tap_count) {
+                                        const Tap* taps) {
+  if (++next.tap >= 2) {
     next.tap = 0;
-    next.k_block += next.bits == kNoTap ? 0 : 1;
+    next.k_block += next.word == kNoTap ? 0 : 1;
   }
-  find_next(next, x, weights, taps, tap_count);
+  find_next(next, x, weights, taps);
 }
 
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, int thread) {
   const int channel = thread / kRowUnits;  // of the thread's first copies
   unsigned char* own = to + (channel * 1056 + thread % kRowUnits * 16);
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     // An integer: sums of pointers that a tile does not change take two registers for each copy.
     const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0];
     copy_unit(own, reinterpret_cast<const unsigned char*>(from), any);
   }
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     // An integer: sums of pointers that a tile does not change take two registers for each copy.
     const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0] + 6272;
     copy_unit(own + 2112, reinterpret_cast<const unsigned char*>(from), any);
   }
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     // An integer: sums of pointers that a tile does not change take two registers for each copy.
     const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0] + 12544;
     copy_unit(own + 4224, reinterpret_cast<const unsigned char*>(from), any);
   }
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     // An integer: sums of pointers that a tile does not change take two registers for each copy.
     const long long from = reinterpret_cast<long long>(next.pixels) + places.from[0] + 18816;
     copy_unit(own + 6336, reinterpret_cast<const unsigned char*>(from), any);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 2048, from + 2048, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 6144, from + 6144, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns, from, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 2048, from + 2048, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 4096, from + 4096, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 6144, from + 6144, next.word == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -467,58 +432,54 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int warp_m = thread / 32 % 2;
   const int warp_n = thread / 64;
   const int lane_offset = lane_place(warp_m * kWarpRows, lane);
-  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x / 2; index < tiles; index += next_tile) {
-    const PhaseAxis rows = axis_of_phase();
-    const PhaseAxis columns = axis_of_phase();
     __syncthreads();  // all have read what the tile before has in shared memory
-    find_positions(shared, static_cast<long long>(index) * 128, thread, rows, columns, batch);
-    find_taps(taps, thread, rows, columns);
+    find_positions(shared, static_cast<long long>(index) * 128, thread, batch);
+    find_taps(taps, thread);
     __syncthreads();
     Places places;
     const int copied = thread % kRowUnits * 2;
     places.from[0] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-    places.bits[0] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+    places.words[0] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
     places.from[0] += thread / kRowUnits * 3136ll - 4;
-    places.bits[0] = of_later_column(places.bits[0]);
-    const int tap_count = rows.taps * (columns.taps / 2);
+    places.words[0] = of_later_column(places.words[0]);
     Next next;
     next.tap = 0;
     next.k_block = 0;
-    find_next(next, own_x, own_weights, taps, tap_count);
+    find_next(next, own_x, own_weights, taps);
     #pragma unroll 1
     for (int stage = 0; stage < 3; ++stage) {
       stage_part(shared + stage * kStageBytes, places, next, thread);
-      advance(next, own_x, own_weights, taps, tap_count);
+      advance(next, own_x, own_weights, taps);
       async_copy_commit();
     }
 
-    const int steps = rows.taps * (columns.taps / 2) * kKBlocks;
     Accumulators acc = {};
     Fragments fragments[2];
     async_copy_wait(2);
     __syncthreads();
-    load_fragments(fragments[0], shared + lane_offset, shared + weight_offset);
+    load_fragments(fragments[0], shared + lane_offset, shared + lane_weights);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to 1, 0 to 1).
     #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < 64; ++step) {
       const unsigned char* from = shared + stage * kStageBytes;
       unsigned char* staged = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
-      load_fragments_2(fragments[1], from + lane_offset, from + weight_offset);
+      load_fragments_2(fragments[1], from + lane_offset, from + lane_weights);
       stage_part(staged, places, next, thread);
       multiply_step(acc, fragments[0]);
-      advance(next, own_x, own_weights, taps, tap_count);
+      advance(next, own_x, own_weights, taps);
       async_copy_commit();
       stage = stage + 1 == 4 ? 0 : stage + 1;
       async_copy_wait(2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + lane_offset, after + weight_offset);
+      load_fragments(fragments[0], after + lane_offset, after + lane_weights);
       multiply_step(acc, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage

@@ -63,7 +63,7 @@ constexpr int kStageBytes = 16384;
 constexpr int kTapsOffset = 65536;
 constexpr int kReadOffset = 65808;
 constexpr int kStoredOffset = 66320;
-constexpr int kPositionBitsOffset = 66832;
+constexpr int kPositionWordsOffset = 66832;
 constexpr int kColumnScalesOffset = 67088;
 constexpr int kImageScalesOffset = 67600;
 constexpr int kFragmentBytes = 512;  // of eight columns
@@ -83,20 +83,7 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high);
 
 #endif
 
-__device__ int floor_div(int a) {
-  return a >= 0 ? a : -(0 - a);
-}
-
-__device__ int floor_mod(int a) {
-  return a - (a >= 0 ? a : -(0 - a));
-}
-
 // ---- Elements ----
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
-}
 
 // The channel of the block whose weights stand at column n: the columns of a thread are its own channels.
 __device__ __forceinline__ int channel_of_column(int n) {
@@ -165,8 +152,7 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
     float most = 0;
     #pragma unroll 8
     for (int i = first; i < 2048; i += 64) {
-      most = larger_finite(most, weight[(static_cast<long long>(co) * kGroupIn +
-                                         static_cast<int>(static_cast<long long>(i / 16))) * 16 + (15 - i % 16)]);
+      most = larger_finite(most, weight[(static_cast<long long>(co) * kGroupIn + i / 16) * 16 + (15 - i % 16)]);
     }
     for (int mask = 16; mask >= 4; mask /= 2) {
       most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, mask));
@@ -188,17 +174,13 @@ __device__ __forceinline__ void pack_split(const float* __restrict__ weight, uns
       const int tap = item / 4 % 16;
       const int k_step = item / 64;
       SplitPair pairs[2];
-      pairs[0] = split_pair(weight[(static_cast<long long>(co) * kGroupIn +
-                                    static_cast<int>(static_cast<long long>(item / 64 * 16 + item % 4 * 2))) * 16 +
+      pairs[0] = split_pair(weight[(static_cast<long long>(co) * kGroupIn + (item / 64 * 16 + item % 4 * 2)) * 16 +
                                    (15 - tap)],
-                            weight[(static_cast<long long>(co) * kGroupIn +
-                                    static_cast<int>(static_cast<long long>(item / 64 * 16 + item % 4 * 2 + 1))) * 16 +
+                            weight[(static_cast<long long>(co) * kGroupIn + (item / 64 * 16 + item % 4 * 2 + 1)) * 16 +
                                    (15 - tap)], power_of_two(exponent), true);
-      pairs[1] = split_pair(weight[(static_cast<long long>(co) * kGroupIn +
-                                    static_cast<int>(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2))) * 16 +
+      pairs[1] = split_pair(weight[(static_cast<long long>(co) * kGroupIn + (item / 64 * 16 + 8 + item % 4 * 2)) * 16 +
                                    (15 - tap)],
-                            weight[(static_cast<long long>(co) * kGroupIn +
-                                    static_cast<int>(static_cast<long long>(item / 64 * 16 + 8 + item % 4 * 2 + 1))) *
+                            weight[(static_cast<long long>(co) * kGroupIn + (item / 64 * 16 + 8 + item % 4 * 2 + 1)) *
                                    16 + (15 - tap)], power_of_two(exponent), true);
       unsigned char* of_tap =
           to + ((static_cast<long long>(tap) * 4 + k_step / 2) * kKBlockWeightBytes + k_step % 2 * kStepBytes);
@@ -356,7 +338,7 @@ __device__ __forceinline__ void add_all(Accumulators& totals, Accumulators& high
 // Begins a stage, which has a tap of a k-block: `offsets` say where the exponents of each position's image begin, from
 // the thread's first position on. Collective.
 __device__ __forceinline__ void begin_stage(Accumulators& totals, Accumulators& high, Accumulators& low, Held& held,
-                                            const int* __restrict__ exponents, const long long* offsets, int taps) {
+                                            const int* __restrict__ exponents, const long long* offsets) {
   bool any = held.low_terms + 2 > 256;
   float factors[2][2];
   if (held.tap == 0) {
@@ -379,7 +361,7 @@ __device__ __forceinline__ void begin_stage(Accumulators& totals, Accumulators& 
       held.factors[row / 2][row % 2] = factors[row / 2][row % 2];
     }
   }
-  held.tap = held.tap + 1 == taps ? 0 : held.tap + 1;
+  held.tap = held.tap + 1 == 16 ? 0 : held.tap + 1;
   held.terms += 2;
   held.low_terms += 2;
 }
@@ -442,29 +424,10 @@ __device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
   return taps_within(ix) | (taps_within(iy) << 4);
 }
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
-struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
-};
-
-// The number-th phase of an axis: those with taps come first, those with most of them before others.
-__device__ __forceinline__ PhaseAxis axis_of_phase() {
-  PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first - 2);
-  axis.taps = 4 - axis.first;
-  axis.offset = -floor_div(axis.first - 2);
-  return axis;
-}
-
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
 // of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
 // image.
-__device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
-                                               const PhaseAxis& rows, const PhaseAxis& columns, int batch) {
+__device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread, int batch) {
   #pragma unroll 1
   for (int i = thread; i < 64; i += kThreads) {
     const long long at = first + i;
@@ -472,45 +435,42 @@ __device__ __forceinline__ void find_positions(unsigned char* shared, long long 
     const long long plane = row / 8;
     const int m_w = static_cast<int>(at % 8);
     const int m_h = static_cast<int>(row % 8);
-    const int iy = m_h * 2 + rows.offset;
-    const int ix = m_w * 2 + columns.offset;
-    const int oy = m_h + rows.phase;
-    const int ox = m_w + columns.phase;
-    const unsigned int bits = taps_of(iy, ix);
+    const int iy = m_h * 2 + 2;
+    const int ix = m_w * 2 + 2;
+    const unsigned int word = taps_of(iy, ix);
     const long long out_image = plane * 256;
-    const bool is_stored = plane < batch && oy < 8 && ox < 8;
+    const bool is_stored = plane < batch && m_h < 8 && m_w < 8;
     reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((plane * 16 + iy) * 16 + ix) * kInputPixelBytes;
-    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : (out_image * 8 + oy) * 8 + ox;
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = plane < batch ? bits : 0;
+    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : (out_image * 8 + m_h) * 8 + m_w;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = plane < batch ? word : 0;
     reinterpret_cast<long long*>(shared + kImageScalesOffset)[i] = plane < batch ? plane * 5 : 0;
   }
 }
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
 // Writes the taps of a phase, and after them one that reads nowhere.
-__device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis& rows, const PhaseAxis& columns) {
-  const int all = rows.taps * columns.taps;
+__device__ __forceinline__ void find_taps(Tap* taps, int thread) {
   #pragma unroll 1
-  for (int i = thread; i <= all; i += kThreads) {
+  for (int i = thread; i <= 16; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
-    if (i < all) {
-      const int tap_w = i % columns.taps;
-      const int tap_h = i / columns.taps % rows.taps;
+    if (i < 16) {
+      const int tap_w = i % 4;
+      const int tap_h = i / 4 % 4;
       const long long before = static_cast<long long>(tap_h) * 16 + tap_w;
       tap.from = -before * kInputPixelBytes;
-      tap.bits = (1u << tap_w) | (1u << (tap_h + 4));
-      tap.number = (rows.first + tap_h) * 4 + columns.first + tap_w;
+      tap.word = (1u << tap_w) | (1u << (tap_h + 4));
+      tap.number = tap_h * 4 + tap_w;
     }
     taps[i] = tap;
   }
@@ -521,35 +481,35 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[4];
-  unsigned int bits[4];
+  unsigned int words[4];
 };
 
 // What is staged next: a tap and k-block.
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
 
 // Of values that are split the taps of a k-block follow one another, else the k-blocks of a tap.
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
-                                          const Tap* taps, int tap_count) {
-  const Tap tap = taps[next.k_block < 4 ? next.tap : tap_count];
-  next.bits = tap.bits;
+                                          const Tap* taps) {
+  const Tap tap = taps[next.k_block < 4 ? next.tap : 16];
+  next.word = tap.word;
   next.pixels = x + tap.from + next.k_block * kPixelBytes;
   next.weights = weights + (static_cast<long long>(tap.number) * 4 + min(next.k_block, 3)) * kKBlockWeightBytes;
 }
 
 // Goes on to the next k-block, or the next tap. After the last tap comes the one that reads nowhere, again and again.
 __device__ __forceinline__ void advance(Next& next, const unsigned char* x, const unsigned char* weights,
-                                        const Tap* taps, int tap_count) {
-  if (++next.tap >= tap_count) {
+                                        const Tap* taps) {
+  if (++next.tap >= 16) {
     next.tap = 0;
-    next.k_block += next.bits == kNoTap ? 0 : 1;
+    next.k_block += next.word == kNoTap ? 0 : 1;
   }
-  find_next(next, x, weights, taps, tap_count);
+  find_next(next, x, weights, taps);
 }
 
 __device__ __forceinline__ void stage_part(unsigned char* to, const Places& places, const Next& next, int thread) {
@@ -557,27 +517,27 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[1] & next.bits) == next.bits;
+    const bool any = (places.words[1] & next.word) == next.word;
     async_copy_16(own + 2048, next.pixels + places.from[1], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
+    const bool any = (places.words[2] & next.word) == next.word;
     async_copy_16(own + 4096, next.pixels + places.from[2], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
+    const bool any = (places.words[3] & next.word) == next.word;
     async_copy_16(own + 6144, next.pixels + places.from[3], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 2048, from + 2048, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 6144, from + 6144, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns, from, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 2048, from + 2048, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 4096, from + 4096, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 6144, from + 6144, next.word == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -702,36 +662,32 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int warp_n = thread / 64;
   const int position = warp_m * kWarpRows + lane % 16;
   const int swapped = ((lane / 16) ^ (position % 8)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x / 4; index < tiles; index += next_tile) {
-    const PhaseAxis rows = axis_of_phase();
-    const PhaseAxis columns = axis_of_phase();
     __syncthreads();  // all have read what the tile before has in shared memory
-    find_positions(shared, static_cast<long long>(index) * 64, thread, rows, columns, batch);
-    find_taps(taps, thread, rows, columns);
+    find_positions(shared, static_cast<long long>(index) * 64, thread, batch);
+    find_taps(taps, thread);
     __syncthreads();
     Places places;
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int copied = thread / 8 + i * 16;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      places.words[i] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
     }
-    const int tap_count = rows.taps * columns.taps;
     Next next;
     next.tap = 0;
     next.k_block = 0;
-    find_next(next, own_x, own_weights, taps, tap_count);
+    find_next(next, own_x, own_weights, taps);
     #pragma unroll 1
     for (int stage = 0; stage < 3; ++stage) {
       stage_part(shared + stage * kStageBytes, places, next, thread);
-      advance(next, own_x, own_weights, taps, tap_count);
+      advance(next, own_x, own_weights, taps);
       async_copy_commit();
     }
 
-    const int steps = rows.taps * columns.taps * 4;
     Accumulators acc = {};
     Accumulators high = {};
     Accumulators low = {};
@@ -741,26 +697,26 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     Fragments fragments[2];
     async_copy_wait(2);
     __syncthreads();
-    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
+    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + lane_weights);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to 3, 0 to 3).
     #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < 64; ++step) {
       const unsigned char* from = shared + stage * kStageBytes;
       unsigned char* staged = shared + (stage == 0 ? 3 : stage - 1) * kStageBytes;
-      begin_stage(acc, high, low, held, exponents, offsets, tap_count);
+      begin_stage(acc, high, low, held, exponents, offsets);
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
-      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part(staged, places, next, thread);
       multiply_step(high, low, fragments[0]);
-      advance(next, own_x, own_weights, taps, tap_count);
+      advance(next, own_x, own_weights, taps);
       async_copy_commit();
       stage = stage + 1 == 4 ? 0 : stage + 1;
       async_copy_wait(2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
+      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + lane_weights);
       multiply_step(high, low, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage

@@ -62,7 +62,7 @@ constexpr int kStageBytes = 16384;
 constexpr int kTapsOffset = 65536;
 constexpr int kReadOffset = 65584;
 constexpr int kStoredOffset = 66096;
-constexpr int kPositionBitsOffset = 66608;
+constexpr int kPositionWordsOffset = 66608;
 constexpr int kColumnOffset = 66864;
 constexpr int kBiasOffset = 67120;
 constexpr int kColumnScalesOffset = 67376;
@@ -85,20 +85,7 @@ __device__ __forceinline__ unsigned int floats_to_half2(float low, float high);
 
 #endif
 
-__device__ int floor_div(int a) {
-  return a >= 0 ? a : -(0 - a);
-}
-
-__device__ int floor_mod(int a) {
-  return a - (a >= 0 ? a : -(0 - a));
-}
-
 // ---- Elements ----
-
-// The offset of the weight of an input channel, an output channel of `outs`, and a tap of `taps`.
-__device__ __forceinline__ long long weight_offset(long long ci, int co, int tap, int outs, int taps) {
-  return (ci * outs + co) * taps + tap;
-}
 
 // The thread's i-th channel, whose first is `co`.
 __device__ __forceinline__ int own_channel(int co, int i) {
@@ -447,77 +434,64 @@ __device__ __forceinline__ unsigned int taps_within(int at) {
   return bits;
 }
 
-// A bit for each tap of an axis: whether it reads within the image, where the first one reads at `at`.
-__device__ __forceinline__ unsigned int taps_within_2(int at) {
+// A bit for each tap of an axis: whether it reads within the image.
+__device__ __forceinline__ unsigned int taps_within_2() {
   unsigned int bits = 0;
-  bits |= at >= 0 && at < 1 ? 1u : 0u;
+  bits |= 1u;
   return bits;
 }
 
 // Which taps read within the image for a position where the first one reads at (iy, ix). A bit for each row and column.
-__device__ __forceinline__ unsigned int taps_of(int iy, int ix) {
-  return taps_within(ix) | (taps_within_2(iy) << 2);
+__device__ __forceinline__ unsigned int taps_of(int ix) {
+  return taps_within(ix) | (taps_within_2() << 2);
 }
 
-// An axis of a phase: its first output, how many taps it has, its first tap, and where that tap reads.
+// An axis of a phase.
 struct PhaseAxis {
-  int phase;
-  int taps;
-  int first;
-  int offset;
+  int taps;  // how many it has
 };
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase() {
   PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first);
-  axis.taps = 1 - axis.first;
-  axis.offset = -floor_div(axis.first);
+  axis.taps = 1;
   return axis;
 }
 
 // The number-th phase of an axis: those with taps come first, those with most of them before others.
 __device__ __forceinline__ PhaseAxis axis_of_phase_2() {
   PhaseAxis axis;
-  axis.first = 0;
-  axis.phase = floor_mod(axis.first);
-  axis.taps = 2 - axis.first;
-  axis.offset = -floor_div(axis.first);
+  axis.taps = 2;
   return axis;
 }
 
 // Writes of each of a tile's positions, which begin with number `first` of the phase: where it reads for the first tap
 // of the first channel, in bytes; where its output lies, in elements, or -1 outside of it; and which taps read the
 // image.
-__device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread,
-                                               const PhaseAxis& rows, const PhaseAxis& columns, int batch) {
+__device__ __forceinline__ void find_positions(unsigned char* shared, long long first, int thread, int batch) {
   #pragma unroll 1
   for (int i = thread; i < 64; i += kThreads) {
     const long long at = first + i;
     const long long row = at / 513;
     const int m_w = static_cast<int>(at % 513);
-    const int iy = rows.offset;
-    const int ix = m_w + columns.offset;
-    const int oy = rows.phase;
     const int ox = m_w * 8 - 4;
-    const unsigned int bits = taps_of(iy, ix);
+    const unsigned int word = taps_of(m_w);
     const long long out_image = row * 256;
-    const bool is_stored = row < batch && oy < 1;
-    reinterpret_cast<long long*>(shared + kReadOffset)[i] = ((row + iy) * 512 + ix) * kInputPixelBytes;
-    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : (out_image + oy) * 4096;
+    const bool is_stored = row < batch;
+    reinterpret_cast<long long*>(shared + kReadOffset)[i] = (row * 512 + m_w) * kInputPixelBytes;
+    reinterpret_cast<long long*>(shared + kStoredOffset)[i] = !is_stored ? -1 : out_image * 4096;
     reinterpret_cast<int*>(shared + kColumnOffset)[i] = ox;
-    reinterpret_cast<unsigned int*>(shared + kPositionBitsOffset)[i] = row < batch ? bits : 0;
+    reinterpret_cast<unsigned int*>(shared + kPositionWordsOffset)[i] = row < batch ? word : 0;
     reinterpret_cast<long long*>(shared + kImageScalesOffset)[i] = row < batch ? row * 17 : 0;
   }
 }
 
 // ---- Taps ----
 
-// A tap of a phase: how many bytes from where the first one reads it does, its bits, and its number in the kernel.
+// A tap of a phase: how many bytes from where the first one reads it does, its word, and its number in the kernel.
 struct Tap {
   long long from;
-  unsigned int bits;
+  unsigned int word;
   int number;
 };
 
@@ -528,15 +502,15 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
   for (int i = thread; i <= all; i += kThreads) {
     Tap tap;
     tap.from = 0;
-    tap.bits = kNoTap;
+    tap.word = kNoTap;
     tap.number = 0;
     if (i < all) {
       const int tap_w = i % columns.taps;
       const int tap_h = i / columns.taps % rows.taps;
       const long long before = static_cast<long long>(tap_h) * 512 + tap_w;
       tap.from = -before * kInputPixelBytes;
-      tap.bits = (1u << tap_w) | (1u << (tap_h + 2));
-      tap.number = (rows.first + tap_h) * 2 + columns.first + tap_w;
+      tap.word = (1u << tap_w) | (1u << (tap_h + 2));
+      tap.number = tap_h * 2 + tap_w;
     }
     taps[i] = tap;
   }
@@ -547,14 +521,14 @@ __device__ __forceinline__ void find_taps(Tap* taps, int thread, const PhaseAxis
 // What a thread copies of the input in each stage: where its positions read, and their taps.
 struct Places {
   long long from[4];
-  unsigned int bits[4];
+  unsigned int words[4];
 };
 
 // What is staged next: a tap and k-block.
 struct Next {
   int tap;  // of the phase
   int k_block;
-  unsigned int bits;            // of the tap
+  unsigned int word;            // of the tap
   const unsigned char* pixels;  // where it reads for a position at 0
   const unsigned char* weights;
 };
@@ -563,7 +537,7 @@ struct Next {
 __device__ __forceinline__ void find_next(Next& next, const unsigned char* x, const unsigned char* weights,
                                           const Tap* taps, int tap_count) {
   const Tap tap = taps[next.k_block < 16 ? next.tap : tap_count];
-  next.bits = tap.bits;
+  next.word = tap.word;
   next.pixels = x + tap.from + next.k_block * kPixelBytes;
   next.weights = weights + (static_cast<long long>(tap.number) * 16 + min(next.k_block, 15)) * kKBlockWeightBytes;
 }
@@ -573,7 +547,7 @@ __device__ __forceinline__ void advance(Next& next, const unsigned char* x, cons
                                         const Tap* taps, int tap_count) {
   if (++next.tap >= tap_count) {
     next.tap = 0;
-    next.k_block += next.bits == kNoTap ? 0 : 1;
+    next.k_block += next.word == kNoTap ? 0 : 1;
   }
   find_next(next, x, weights, taps, tap_count);
 }
@@ -583,27 +557,27 @@ __device__ __forceinline__ void stage_part(unsigned char* to, const Places& plac
   const int position = thread / 8;
   unsigned char* own = to + position * kPixelBytes + (vector ^ (position % 8)) * 16;
   {
-    const bool any = (places.bits[0] & next.bits) == next.bits;
+    const bool any = (places.words[0] & next.word) == next.word;
     async_copy_16(own, next.pixels + places.from[0], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[1] & next.bits) == next.bits;
+    const bool any = (places.words[1] & next.word) == next.word;
     async_copy_16(own + 2048, next.pixels + places.from[1], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[2] & next.bits) == next.bits;
+    const bool any = (places.words[2] & next.word) == next.word;
     async_copy_16(own + 4096, next.pixels + places.from[2], any ? 16 : 0);
   }
   {
-    const bool any = (places.bits[3] & next.bits) == next.bits;
+    const bool any = (places.words[3] & next.word) == next.word;
     async_copy_16(own + 6144, next.pixels + places.from[3], any ? 16 : 0);
   }
   unsigned char* columns = to + kInputBytes + thread * 16;
   const unsigned char* from = next.weights + thread * 16;
-  async_copy_16(columns, from, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 2048, from + 2048, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 4096, from + 4096, next.bits == kNoTap ? 0 : 16);
-  async_copy_16(columns + 6144, from + 6144, next.bits == kNoTap ? 0 : 16);
+  async_copy_16(columns, from, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 2048, from + 2048, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 4096, from + 4096, next.word == kNoTap ? 0 : 16);
+  async_copy_16(columns + 6144, from + 6144, next.word == kNoTap ? 0 : 16);
 }
 
 // ---- Products ----
@@ -755,14 +729,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int warp_n = thread / 64;
   const int position = warp_m * 32 + lane % 16;
   const int swapped = ((lane / 16) ^ (position % 8)) * 16;
-  const int weight_offset = kInputBytes + warp_n * 2048 + lane * 16;
+  const int lane_weights = kInputBytes + warp_n * 2048 + lane * 16;
 
   #pragma unroll 1
   for (int index = blockIdx.x / kNTiles; index < tiles; index += next_tile) {
     const PhaseAxis rows = axis_of_phase();
     const PhaseAxis columns = axis_of_phase_2();
     __syncthreads();  // all have read what the tile before has in shared memory
-    find_positions(shared, static_cast<long long>(index) * 64, thread, rows, columns, batch);
+    find_positions(shared, static_cast<long long>(index) * 64, thread, batch);
     find_taps(taps, thread, rows, columns);
     __syncthreads();
     Places places;
@@ -770,7 +744,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     for (int i = 0; i < 4; ++i) {
       const int copied = thread / 8 + i * 16;
       places.from[i] = reinterpret_cast<const long long*>(shared + kReadOffset)[copied];
-      places.bits[i] = reinterpret_cast<const unsigned int*>(shared + kPositionBitsOffset)[copied];
+      places.words[i] = reinterpret_cast<const unsigned int*>(shared + kPositionWordsOffset)[copied];
     }
     const int tap_count = rows.taps * columns.taps;
     Next next;
@@ -794,7 +768,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     Fragments fragments[2];
     async_copy_wait(2);
     __syncthreads();
-    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + weight_offset);
+    load_fragments(fragments[0], shared + position * kPixelBytes, swapped, shared + lane_weights);
     int stage = 0;
     // Each stage has a tap of the phase, of taps (0 to 0, 0 to 15).
     #pragma unroll 1
@@ -804,7 +778,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       begin_stage(acc, high, low, held, exponents, offsets, tap_count);
       // Fragments are loaded one k-step ahead. The stage before has been loaded by all: its place is that of the
       // newest.
-      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + weight_offset);
+      load_fragments_2(fragments[1], from + position * kPixelBytes, swapped, from + lane_weights);
       stage_part(staged, places, next, thread);
       multiply_step(high, low, fragments[0]);
       advance(next, own_x, own_weights, taps, tap_count);
@@ -813,7 +787,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
       async_copy_wait(2);
       __syncthreads();  // the next stage has come, and all have loaded what this one has
       const unsigned char* after = shared + stage * kStageBytes;
-      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + weight_offset);
+      load_fragments(fragments[0], after + position * kPixelBytes, swapped, after + lane_weights);
       multiply_step(high, low, fragments[1]);
     }
     async_copy_wait(0);  // copies after the last stage

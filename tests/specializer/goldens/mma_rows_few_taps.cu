@@ -139,11 +139,6 @@ __device__ __forceinline__ void multiply_row(Accumulators& acc, const unsigned c
 
 // ---- Epilogue ----
 
-// Adds the bias and applies the fuse chain, where the layer has them.
-__device__ __forceinline__ float epilogue() {
-  return 0.0f;
-}
-
 // Puts accumulators to what a warp exchanges: by column phases, positions and channels. `exchange` is the lane's own
 // place for its first channels.
 __device__ __forceinline__ void write_exchanged(const Accumulators& acc, unsigned short* __restrict__ exchange) {
@@ -236,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   stage_weights(reinterpret_cast<unsigned short*>(shared + kWeightOffset), weight);
   #pragma unroll 1
   for (int channel = threadIdx.x; channel < kTileChannels; channel += kThreads) {
-    empty[channel] = float_to_bfloat16(epilogue());
+    empty[channel] = float_to_bfloat16(0.0f);
   }
   async_copy_wait_all();
   __syncthreads();  // the tile is staged

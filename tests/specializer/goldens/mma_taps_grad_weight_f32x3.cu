@@ -30,7 +30,6 @@ namespace convtgen_mma_taps_grad_weight_grad_weight_004bb5b312177933_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 48;
 constexpr long long kWeights = 2304ll;
 constexpr int kThreads = 128;
 constexpr int kAccumulators = 36;  // of a thread
@@ -102,12 +101,7 @@ __device__ __forceinline__ int row_of_2(int turn, int thread) {
 }
 
 // Whether a thread has a copy in a turn.
-__device__ __forceinline__ bool has_copy() {
-  return true;
-}
-
-// Whether a thread has a copy in a turn.
-__device__ __forceinline__ bool has_copy_2(int turn, int thread) {
+__device__ __forceinline__ bool has_copy(int turn, int thread) {
   return thread < 126 && turn * 126 + thread < 1836;
 }
 
@@ -117,30 +111,28 @@ __device__ __forceinline__ void copy_input(unsigned char* to, const Source& sour
   const float* x = source.x + tile.image * 48 * (static_cast<long long>(in_h) * in_w);
   #pragma unroll 4
   for (int turn = 0; turn < 48; ++turn) {
-    if (has_copy()) {
-      const int vector = vector_of(thread);
-      const int rest = row_of(turn, thread);  // position, or row of a channel
-      const int channel = rest / 16;
-      const int row = rest % 16;
-      const int iy = tile.row + row;
-      const int ix = tile.column + vector;
-      const bool is_inside = iy < in_h && ix < in_w;
-      const long long from = (static_cast<long long>(channel) * in_h + iy) * in_w + ix;
-      const int place = channel * kInputPitch + (row * 8 + vector) * 4;
-      copy(to + place, x + (is_inside ? from : 0), is_inside);
-    }
+    const int vector = vector_of(thread);
+    const int rest = row_of(turn, thread);  // position, or row of a channel
+    const int channel = rest / 16;
+    const int row = rest % 16;
+    const int iy = tile.row + row;
+    const int ix = tile.column + vector;
+    const bool is_inside = iy < in_h && ix < in_w;
+    const long long from = (static_cast<long long>(channel) * in_h + iy) * in_w + ix;
+    const int place = channel * kInputPitch + (row * 8 + vector) * 4;
+    copy(to + place, x + (is_inside ? from : 0), is_inside);
   }
 }
 
 // The same of the window of grad_y, whose first row and first element of a row are those of the tile's first position.
-__device__ __forceinline__ void copy_window(unsigned char* to, const Source& source, const Tile& tile, int first_kh,
-                                            int first_kw, int out_h, int out_w, int thread) {
+__device__ __forceinline__ void copy_window(unsigned char* to, const Source& source, const Tile& tile, int out_h,
+                                            int out_w, int thread) {
   const float* grad_y = source.grad_y + tile.image * 3 * (static_cast<long long>(out_h) * out_w);
-  const int first_row = tile.row * 2 - 1 + first_kh;
-  const int first_column = tile.column * 2 - 1 + first_kw;
+  const int first_row = tile.row * 2 - 1;
+  const int first_column = tile.column * 2 - 1;
   #pragma unroll 4
   for (int turn = 0; turn < 15; ++turn) {
-    if (has_copy_2(turn, thread)) {
+    if (has_copy(turn, thread)) {
       const int of_row = vector_of_2(thread);
       const int rest = row_of_2(turn, thread);
       const int vector = of_row % kRunVectors;
@@ -299,25 +291,15 @@ __device__ __forceinline__ void multiply_stage(PartAccumulators& acc, PartAccumu
 
 // ---- Epilogue ----
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
+  int slice;  // of the positions
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
   Target target;
   target.slice = block;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -363,14 +345,12 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
     const int of_channel = i % 48;
     const int tap = of_channel % 16;
     const int out = of_channel / 16;
-    const int kh = target.first_kh + tap / 4;
-    const int kw = target.first_kw + tap % 4;
-    const int ci = target.first_in + row;
-    const int co = target.first_out + out;
+    const int kh = tap / 4;
+    const int kw = tap % 4;
     const int of_taps = out * 4 + tap / 4;
     const int column = of_taps * 4 + tap % 4;
     const float sum = results[row * kResultPitch + column];
-    const long long weight = (((static_cast<long long>(target.group) * kGroupIn + ci) * 3 + co) * 4 + kh) * 4 + kw;
+    const long long weight = ((static_cast<long long>(row) * 3 + out) * 4 + kh) * 4 + kw;
     partial[target.slice * kWeights + weight] = sum;
   }
 }
@@ -448,11 +428,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   const Target target = target_of(block);
   const long long first_tile = tiles * target.slice / 396;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 396 - first_tile);
-  const long long first_in = target.group * kGroupIn + target.first_in;
-  const long long first_out = target.group * 3 + target.first_out;
   Source source;
-  source.x = x + first_in * (static_cast<long long>(height) * width);
-  source.grad_y = grad_y + first_out * (static_cast<long long>(out_h) * out_w);
+  source.x = x;
+  source.grad_y = grad_y;
 
   // The tile that is copied next.
   Tile next;
@@ -481,7 +459,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
     if (issued < count) {
       unsigned char* to = shared + stage * kStageBytes;
       copy_input(to, source, next, height, width, thread);
-      copy_window(to + kInputBytes, source, next, target.first_kh, target.first_kw, out_h, out_w, thread);
+      copy_window(to + kInputBytes, source, next, out_h, out_w, thread);
       next.column += 8;
       if (next.column >= width) {
         next.column = 0;

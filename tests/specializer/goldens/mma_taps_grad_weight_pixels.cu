@@ -30,7 +30,6 @@ namespace convtgen_mma_taps_grad_weight_grad_weight_1e29407687a5409b_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 64;
 constexpr long long kWeights = 3072ll;
 constexpr int kThreads = 256;
 constexpr int kRunVectors = 26;
@@ -115,12 +114,7 @@ __device__ __forceinline__ int row_of_2(int turn, int thread) {
 }
 
 // Whether a thread has a copy in a turn.
-__device__ __forceinline__ bool has_copy() {
-  return true;
-}
-
-// Whether a thread has a copy in a turn.
-__device__ __forceinline__ bool has_copy_2(int thread) {
+__device__ __forceinline__ bool has_copy(int thread) {
   return thread < 234;
 }
 
@@ -129,30 +123,27 @@ __device__ __forceinline__ void copy_input(unsigned char* to, const Source& sour
   const unsigned short* x = source.x + tile.image * 65536;
   #pragma unroll 4
   for (int turn = 0; turn < 8; ++turn) {
-    if (has_copy()) {
-      const int vector = vector_of(thread);
-      const int rest = row_of(turn, thread);  // position, or row of a channel
-      const int channel = vector * 8;
-      const int row = rest / 32;
-      const int column = rest % 32;
-      const int iy = tile.row + row;
-      const int ix = tile.column + column;
-      const int from = (iy * 32 + ix) * 64 + channel;
-      const int place = rest * kInputPitch + channel * 2;
-      copy(to + place, x + from, true);
-    }
+    const int vector = vector_of(thread);
+    const int rest = row_of(turn, thread);  // position, or row of a channel
+    const int channel = vector * 8;
+    const int row = rest / 32;
+    const int column = rest % 32;
+    const int iy = tile.row + row;
+    const int ix = tile.column + column;
+    const int from = (iy * 32 + ix) * 64 + channel;
+    const int place = rest * kInputPitch + channel * 2;
+    copy(to + place, x + from, true);
   }
 }
 
 // The same of the window of grad_y, whose first row and first element of a row are those of the tile's first position.
-__device__ __forceinline__ void copy_window(unsigned char* to, const Source& source, const Tile& tile, int first_kh,
-                                            int first_kw, int thread) {
+__device__ __forceinline__ void copy_window(unsigned char* to, const Source& source, const Tile& tile, int thread) {
   const unsigned short* grad_y = source.grad_y + tile.image * 12288;
-  const int first_row = tile.row * 2 - 1 + first_kh;
-  const int first_column = tile.column * 2 - 1 + first_kw;
+  const int first_row = tile.row * 2 - 1;
+  const int first_column = tile.column * 2 - 1;
   #pragma unroll 4
   for (int turn = 0; turn < 2; ++turn) {
-    if (has_copy_2(thread)) {
+    if (has_copy(thread)) {
       const int of_row = vector_of_2(thread);
       const int rest = row_of_2(turn, thread);
       const int vector = of_row % kRunVectors;
@@ -262,25 +253,15 @@ __device__ __forceinline__ void multiply_stage(PartAccumulators& acc, const unsi
 
 // ---- Epilogue ----
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
+  int slice;  // of the positions
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
 __device__ __forceinline__ Target target_of(int block) {
   Target target;
   target.slice = block;
-  target.group = 0;
-  target.first_in = 0;
-  target.first_out = 0;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -319,7 +300,7 @@ __device__ __forceinline__ void store_bias(float sum, float* shared, const Targe
     for (int i = 0; i < 16; ++i) {
       all += shared[i * 3 + thread];
     }
-    partial_bias[target.slice * 3 + target.group * 3 + target.first_out + thread] = all;
+    partial_bias[target.slice * 3 + thread] = all;
   }
 }
 
@@ -368,14 +349,12 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
     const int of_channel = i % 48;
     const int tap = of_channel % 16;
     const int out = of_channel / 16;
-    const int kh = target.first_kh + tap / 4;
-    const int kw = target.first_kw + tap % 4;
-    const int ci = target.first_in + row;
-    const int co = target.first_out + out;
+    const int kh = tap / 4;
+    const int kw = tap % 4;
     const int of_taps = tap / 4;
     const int column = of_taps * 14 + 1 + tap % 4 * 3 + out;
     const float sum = results[row * kResultPitch + column];
-    const long long weight = (((static_cast<long long>(target.group) * kGroupIn + ci) * 3 + co) * 4 + kh) * 4 + kw;
+    const long long weight = ((static_cast<long long>(row) * 3 + out) * 4 + kh) * 4 + kw;
     partial[target.slice * kWeights + weight] = sum;
   }
 }
@@ -449,11 +428,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const Target target = target_of(block);
   const long long first_tile = tiles * target.slice / 264;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 264 - first_tile);
-  const long long first_in = target.group * kGroupIn + target.first_in;
-  const long long first_out = target.group * 3 + target.first_out;
   Source source;
-  source.x = x + first_in;
-  source.grad_y = grad_y + first_out;
+  source.x = x;
+  source.grad_y = grad_y;
 
   // The tile that is copied next.
   Tile next;
@@ -480,7 +457,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     if (issued < count) {
       unsigned char* to = shared + stage * kStageBytes;
       copy_input(to, source, next, thread);
-      copy_window(to + kInputBytes, source, next, target.first_kh, target.first_kw, thread);
+      copy_window(to + kInputBytes, source, next, thread);
       next.column += 32;
       if (next.column >= 32) {
         next.column = 0;
@@ -494,16 +471,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     async_copy_commit();
     stage = stage + 1 == 2 ? 0 : stage + 1;
     if (consumed >= 0) {
-      if (target.first_in == 0) {
-        bias_sum += sum_window(shared + (stage * kStageBytes + kInputBytes), thread);
-      }
+      bias_sum += sum_window(shared + (stage * kStageBytes + kInputBytes), thread);
       multiply_stage(acc, shared + stage * kStageBytes, places, warp_k);
     }
   }
   store_block(acc, static_cast<float*>(shared_memory()), target, partial, warp_in, warp_k, thread);
-  if (target.first_in == 0) {
-    store_bias(bias_sum, static_cast<float*>(shared_memory()), target, partial_bias, thread);
-  }
+  store_bias(bias_sum, static_cast<float*>(shared_memory()), target, partial_bias, thread);
 }
 
 // ---- Device primitives ----

@@ -25,7 +25,6 @@ namespace convtgen_mma_taps_grad_weight_grad_weight_190c8c035ec39226_source {
 
 // ---- Constants ----
 
-constexpr int kGroupIn = 256;
 constexpr long long kWeights = 10240ll;
 constexpr int kThreads = 256;
 constexpr int kRowColumns = 40;
@@ -138,11 +137,10 @@ __device__ __forceinline__ void copy_input(unsigned char* to, const Source& sour
 }
 
 // The same of the window of grad_y, whose first row and first element of a row are those of the tile's first position.
-__device__ __forceinline__ void copy_window(unsigned char* to, const Source& source, const Tile& tile, int first_kh,
-                                            int first_kw, int thread) {
+__device__ __forceinline__ void copy_window(unsigned char* to, const Source& source, const Tile& tile, int thread) {
   const float* grad_y = source.grad_y + tile.image * 64000;
-  const int first_row = tile.row + first_kh;
-  const int first_column = tile.column * 20 + first_kw;
+  const int first_row = tile.row;
+  const int first_column = tile.column * 20;
   if (has_copy_2(thread)) {
     const int of_row = vector_of_2(thread);
     const int rest = row_of_2(thread);
@@ -256,14 +254,10 @@ __device__ __forceinline__ void multiply_stage(PartAccumulators& acc, const unsi
 
 // ---- Epilogue ----
 
-// What a block makes: its slice of the positions, its group, its first channels in the group and its first taps.
+// What a block makes.
 struct Target {
-  int slice;
-  int group;
-  int first_in;
-  int first_out;
-  int first_kh;
-  int first_kw;
+  int slice;     // of the positions
+  int first_in;  // of its channels in the group
 };
 
 // Weights vary fastest, so that blocks which read the same positions run together.
@@ -271,11 +265,7 @@ __device__ __forceinline__ Target target_of(int block) {
   const int in_tile = block % 2;
   Target target;
   target.slice = block / 2;
-  target.group = 0;
   target.first_in = in_tile * 128;
-  target.first_out = 0;
-  target.first_kh = 0;
-  target.first_kw = 0;
   return target;
 }
 
@@ -318,12 +308,9 @@ __device__ __forceinline__ void store_block(const PartAccumulators& acc, float* 
   for (int i = thread; i < 5120; i += kThreads) {
     const int row = i / 40;
     const int of_channel = i % 40;
-    const int kh = target.first_kh;
-    const int kw = target.first_kw + of_channel;
     const int ci = target.first_in + row;
-    const int co = target.first_out;
     const float sum = results[row * kResultPitch + of_channel];
-    const long long weight = (static_cast<long long>(target.group) * kGroupIn + ci + co + kh) * 40 + kw;
+    const long long weight = static_cast<long long>(ci) * 40 + of_channel;
     partial[target.slice * kWeights + weight] = sum;
   }
 }
@@ -377,11 +364,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const Target target = target_of(block);
   const long long first_tile = tiles * target.slice / 108;
   const int count = static_cast<int>(tiles * (target.slice + 1) / 108 - first_tile);
-  const long long first_in = target.group * kGroupIn + target.first_in;
-  const long long first_out = target.group + target.first_out;
+  const long long first_in = target.first_in;
   Source source;
   source.x = x + first_in * 3199;
-  source.grad_y = grad_y + first_out * 64000;
+  source.grad_y = grad_y;
 
   // The tile that is copied next.
   Tile next;
@@ -407,7 +393,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     if (issued < count) {
       unsigned char* to = shared + stage * kStageBytes;
       copy_input(to, source, next, thread);
-      copy_window(to + kInputBytes, source, next, target.first_kh, target.first_kw, thread);
+      copy_window(to + kInputBytes, source, next, thread);
       next.column += 48;
       if (next.column >= 3199) {
         next.column = 0;

@@ -154,10 +154,6 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 struct Tile {
   int image;
   int channel;
-  int out_row;
-  int out_column;
-  int row;
-  int column;
 };
 
 // Writes a thread's products.
@@ -172,9 +168,9 @@ __device__ __forceinline__ void put_products(float* products, const float (&acc)
   }
 }
 
-// The places of an output's taps along an axis: tap stride * t + phase and the tile's input `at` - t.
+// The places of an output's taps along an axis: their numbers are stride * t + phase.
 struct Place {
-  unsigned int at;
+  unsigned int at;  // the tile's input for t = 0; before it for others
   unsigned int phase;
 };
 
@@ -216,8 +212,7 @@ __device__ __forceinline__ void add_taps(float (&sums)[8], const float* products
 
 // Stores the tile's outputs: a thread some channels of one pixel after the other.
 __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, const float* products,
-                                             const unsigned short* __restrict__ bias, const Tile& tile, int batch,
-                                             int out_h, int out_w) {
+                                             const unsigned short* __restrict__ bias, const Tile& tile, int batch) {
   const unsigned int thread = threadIdx.x;
   const unsigned int channel = thread % 2 * 8;
   const int out_channel = tile.channel + static_cast<int>(channel);
@@ -232,8 +227,8 @@ __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, con
     const unsigned int row = i / 12 % 16;
     const unsigned int column = i % 12;
     const int out_image = tile.image + static_cast<int>(image);
-    const int out_row = tile.out_row + static_cast<int>(row);
-    const int out_column = tile.out_column + static_cast<int>(column);
+    const int out_row = static_cast<int>(row);
+    const int out_column = static_cast<int>(column);
     if (out_image < batch) {
       float values[8];
       add_taps(values, products, image, row_place(row), column_place(column), channel);
@@ -241,8 +236,7 @@ __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, con
       for (int v = 0; v < 8; ++v) {
         values[v] = epilogue(values[v], biases[v]);
       }
-      store_global_16(y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + out_column) * 256 +
-                      out_channel,
+      store_global_16(y + ((static_cast<long long>(out_image) * 16 + out_row) * 12 + out_column) * 256 + out_channel,
                       make_uint4(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3]),
                                  floats_to_half2(values[4], values[5]), floats_to_half2(values[6], values[7])));
     }
@@ -254,36 +248,22 @@ __device__ __forceinline__ void store_pixels(unsigned short* __restrict__ y, con
 // Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
 struct CallSizes {
   int batch;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
 };
 
 // Tiles that have adjacent numbers have the same pixels.
-__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index) {
   const int place = index / 16;
   Tile tile;
-  tile.image = place / sizes.tiles_w / sizes.tiles_h * 4;
+  tile.image = place * 4;
   tile.channel = index % 16 * 16;
-  tile.out_row = 0;
-  tile.out_column = 0;
-  tile.row = 0;
-  tile.column = 0;
   return tile;
-}
-
-// The first stage of a block's tile of this number.
-__device__ __forceinline__ int first_stage() {
-  return 0;
 }
 
 // Issues the first copies of a tile, by one thread.
 __device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map,
                                            const TensorMap& weight_map, const Tile& tile) {
   for (int k_block = 0; k_block < 4; ++k_block) {
-    copy_stage(pipeline.shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel,
-               k_block, first_stage() + k_block);
+    copy_stage(pipeline.shared, x_map, weight_map, pipeline.full, tile.image, 0, 0, tile.channel, k_block, k_block);
   }
 }
 
@@ -300,8 +280,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
     const int next = k_block + 2;
     if (thread == 0 && k_block >= 2 && next < kKBlocks) {
       mbarrier_wait(&pipeline.empty[next % 4], (next / 4 - 1) % 2);
-      copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, tile.row, tile.column, tile.channel, next,
-                 next % 4);
+      copy_stage(shared, x_map, weight_map, pipeline.full, tile.image, 0, 0, tile.channel, next, next % 4);
     }
     __syncwarp();
     const int of_stage = k_block % 4;
@@ -324,7 +303,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned cha
   float* products = reinterpret_cast<float*>(shared);
   put_products(products, acc, warp_uniform(thread / 128), thread);
   __syncthreads();
-  store_pixels(y, products, bias, tile, sizes.batch, sizes.out_h, sizes.out_w);
+  store_pixels(y, products, bias, tile, sizes.batch);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
@@ -334,10 +313,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                                    unsigned short* __restrict__ y, int batch) {
   CallSizes sizes;
   sizes.batch = batch;
-  sizes.out_h = 16;
-  sizes.out_w = 12;
-  sizes.tiles_h = 1;
-  sizes.tiles_w = 1;
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -352,11 +327,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
     fence_mbarrier_init();
     const unsigned int index = blockIdx.x;
-    begin_tile(pipeline, x_map, weight_map, tile_at(static_cast<int>(index), sizes));
+    begin_tile(pipeline, x_map, weight_map, tile_at(static_cast<int>(index)));
   }
   __syncthreads();
 
-  const Tile tile = tile_at(blockIdx.x, sizes);
+  const Tile tile = tile_at(blockIdx.x);
   Accumulators acc = {};
   multiply_tile(acc, pipeline, x_map, weight_map, tile);
   __syncthreads();  // all warpgroups have read the stages

@@ -42,7 +42,6 @@ constexpr int kWeightVectors = 567;  // of 16 bytes
 constexpr int kRowBytes = 128;
 constexpr int kWeightBoxBytes = 8192;
 constexpr int kWeightBytes = 16384;
-constexpr int kStageBytes = 24576;
 constexpr int kCopiedBytes = 24576;
 constexpr int kProductsOffset = 24576;
 constexpr int kResidentOffset = 94208;
@@ -104,9 +103,9 @@ __device__ __forceinline__ unsigned int weight_place(unsigned int ci, unsigned i
 
 // Issues the copies of a k-block to a stage: the tile's pixels and weights.
 __device__ __forceinline__ void copy_stage(unsigned char* shared, const TensorMap& x_map, unsigned long long* full,
-                                           int image, int row, int column, int stage) {
-  unsigned char* to = shared + stage * kStageBytes;
-  unsigned long long* barrier = &full[stage];
+                                           int image, int row, int column) {
+  unsigned char* to = shared;
+  unsigned long long* barrier = &full[0];
   mbarrier_arrive_expect(barrier, kCopiedBytes);
   tensor_load_4d(to, x_map, barrier, 0, column, row, image);
 }
@@ -209,9 +208,9 @@ __device__ __forceinline__ void put_products(float* products, const float (&acc)
   }
 }
 
-// The places of an output's taps along an axis: tap stride * t + phase and the tile's input `at` - t.
+// The places of an output's taps along an axis: their numbers are stride * t + phase.
 struct Place {
-  unsigned int at;
+  unsigned int at;  // the tile's input for t = 0; before it for others
   unsigned int phase;
 };
 
@@ -247,8 +246,7 @@ __device__ __forceinline__ void add_taps(float& sums, const float* products, uns
 
 // The same where a vector has elements of several pixels; a tile has all channels.
 __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const float* products,
-                                           const unsigned short* __restrict__ bias, const Tile& tile, int out_h,
-                                           int out_w) {
+                                           const unsigned short* __restrict__ bias, const Tile& tile) {
   for (unsigned int i = threadIdx.x; i < 560; i += kThreads) {
     const unsigned int image = i / 560;
     const unsigned int row = i / 14 % kOutRows;
@@ -256,7 +254,7 @@ __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const
     const int out_image = tile.image + static_cast<int>(image);
     const int out_row = tile.out_row + static_cast<int>(row);
     const int out_column = tile.out_column + static_cast<int>(first);
-    if (out_row < out_h && out_column < out_w) {
+    if (out_row < 1080 && out_column < 1920) {
       const Place row_at = row_place(row);
       float values[4];
       #pragma unroll
@@ -265,7 +263,7 @@ __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const
         add_taps(sum, products, image, row_at, column_place(first + v));
         values[v] = epilogue(sum, half_to_float(bias[0]));
       }
-      store_global_8(y + ((static_cast<long long>(out_image) * out_h + out_row) * out_w + tile.out_column) +
+      store_global_8(y + ((static_cast<long long>(out_image) * 1080 + out_row) * 1920 + tile.out_column) +
                      static_cast<int>(first),
                      make_uint2(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3])));
     }
@@ -274,20 +272,12 @@ __device__ __forceinline__ void store_rows(unsigned short* __restrict__ y, const
 
 // ---- Kernel ----
 
-// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
-struct CallSizes {
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
-
 // Tiles that have adjacent numbers have the same pixels.
-__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
-  const int place_w = index % sizes.tiles_w;
-  const int place_h = index / sizes.tiles_w % sizes.tiles_h;
+__device__ __forceinline__ Tile tile_at(int index) {
+  const int place_w = index % 35;
+  const int place_h = index / 35 % 27;
   Tile tile;
-  tile.image = index / sizes.tiles_w / sizes.tiles_h;
+  tile.image = index / 945;
   tile.out_row = (place_h * 10 + 1) * 4 - 4;
   tile.out_column = (place_w * 14 + 1) * 4 - 4;
   tile.row = place_h * 10 - 1;
@@ -295,14 +285,9 @@ __device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
   return tile;
 }
 
-// The first stage of a block's tile of this number.
-__device__ __forceinline__ int first_stage() {
-  return 0;
-}
-
 // Issues the first copies of a tile, by one thread.
 __device__ __forceinline__ void begin_tile(const Pipeline& pipeline, const TensorMap& x_map, const Tile& tile) {
-  copy_stage(pipeline.shared, x_map, pipeline.full, tile.image, tile.row, tile.column, first_stage());
+  copy_stage(pipeline.shared, x_map, pipeline.full, tile.image, tile.row, tile.column);
 }
 
 // The products of a tile whose first copies are issued: the block's tile of this number.
@@ -312,23 +297,20 @@ __device__ __forceinline__ void multiply_tile(Accumulators& acc, const Pipeline&
   const int warpgroup = warp_uniform(thread / 128);
   pin(acc);
   __syncwarp();
-  const int of_stage = first_stage();
-  mbarrier_wait(&pipeline.full[of_stage], number % 2);
-  const unsigned char* stage = shared + of_stage * kStageBytes;
-  multiply_stage(acc, stage, shared + kResidentOffset, warpgroup, 0);
+  mbarrier_wait(&pipeline.full[0], number % 2);
+  multiply_stage(acc, shared, shared + kResidentOffset, warpgroup, 0);
   wgmma_wait(0);
   pin(acc);
 }
 
 // Makes the outputs of a tile of its products.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned char* shared, const Tile& tile,
-                                           const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
-                                           const CallSizes& sizes) {
+                                           const unsigned short* __restrict__ bias, unsigned short* __restrict__ y) {
   const int thread = threadIdx.x;
   float* products = reinterpret_cast<float*>(shared + kProductsOffset);
   put_products(products, acc, warp_uniform(thread / 128), thread);
   __syncthreads();
-  store_rows(y, products, bias, tile, sizes.out_h, sizes.out_w);
+  store_rows(y, products, bias, tile);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
@@ -336,12 +318,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
                                                    const unsigned short* __restrict__ weight,
                                                    const unsigned short* __restrict__ bias,
                                                    unsigned short* __restrict__ y, int batch) {
-  CallSizes sizes;
-  sizes.out_h = 1080;
-  sizes.out_w = 1920;
-  sizes.tiles_h = 27;
-  sizes.tiles_w = 35;
-  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;  // of all pixels
+  const int tiles = batch * 945;  // of all pixels
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -351,22 +328,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     mbarrier_init(&pipeline.full[0], 1);
     fence_mbarrier_init();
     const unsigned int index = blockIdx.x;
-    begin_tile(pipeline, x_map, tile_at(static_cast<int>(index), sizes));
+    begin_tile(pipeline, x_map, tile_at(static_cast<int>(index)));
   }
   load_weights(pipeline.shared + kResidentOffset, weight);
   __syncthreads();
 
   int number = 0;
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_at(index, sizes);
+    const Tile tile = tile_at(index);
     Accumulators acc = {};
     multiply_tile(acc, pipeline, number);
     __syncthreads();  // all warpgroups have read the stages, and the products of the tile before
     const unsigned int next = index + gridDim.x;
     if (threadIdx.x == 0 && next < static_cast<unsigned int>(tiles)) {
-      begin_tile(pipeline, x_map, tile_at(static_cast<int>(next), sizes));
+      begin_tile(pipeline, x_map, tile_at(static_cast<int>(next)));
     }
-    store_tile(acc, pipeline.shared, tile, bias, y, sizes);
+    store_tile(acc, pipeline.shared, tile, bias, y);
     ++number;
   }
 }

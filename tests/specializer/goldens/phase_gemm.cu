@@ -138,16 +138,6 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier) {
 
 // ---- Tiles ----
 
-// Images of a call, rows and columns of its inputs and outputs, and tiles of an image.
-struct CallSizes {
-  int in_h;
-  int in_w;
-  int out_h;
-  int out_w;
-  int tiles_h;
-  int tiles_w;
-};
-
 // A tile: its first image, its first position, the row of positions after its last, and its first input row.
 struct Tile {
   int image;
@@ -157,12 +147,12 @@ struct Tile {
   int first_input;
 };
 
-__device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
+__device__ __forceinline__ Tile tile_at(int index) {
   Tile tile;
-  tile.image = index / sizes.tiles_w / sizes.tiles_h;
-  tile.row = index / sizes.tiles_w % sizes.tiles_h * 17 + 1;
-  tile.column = index % sizes.tiles_w * 128 + 1;
-  tile.end = min(tile.row + 17, sizes.in_h + 1);
+  tile.image = index / 128;
+  tile.row = index / 4 % 32 * 17 + 1;
+  tile.column = index % 4 * 128 + 1;
+  tile.end = min(tile.row + 17, 541);
   tile.first_input = max(0, tile.row - 2);
   return tile;
 }
@@ -170,13 +160,12 @@ __device__ __forceinline__ Tile tile_at(int index, const CallSizes& sizes) {
 // ---- Producer ----
 
 // The last warp's first lane: issues the copies of all stages of the block's tiles.
-__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles,
-                                           const CallSizes& sizes) {
+__device__ __forceinline__ void copy_tiles(const Pipeline& pipeline, const TensorMap& x_map, int tiles) {
   int stage = 0;
   unsigned int parity = 1;  // the first time waits end at once
   #pragma unroll 1
   for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const Tile tile = tile_at(index, sizes);
+    const Tile tile = tile_at(index);
     #pragma unroll 1
     for (int row = tile.first_input; row < tile.end; ++row) {
       // those past the image's are zeros
@@ -301,7 +290,7 @@ __device__ __forceinline__ float epilogue(float acc, float bias) {
 // Of an output channel, a row and a column of outputs that count their padding, and an image.
 __device__ __forceinline__ float defined_sum(int padded_row, int padded_column, int image,
                                              const unsigned short* __restrict__ x,
-                                             const unsigned short* __restrict__ weight, int in_h, int in_w) {
+                                             const unsigned short* __restrict__ weight) {
   float sum = 0;
   #pragma unroll 1
   for (int kh = padded_row % 4; kh < 9 && kh <= padded_row; kh += 4) {
@@ -309,10 +298,10 @@ __device__ __forceinline__ float defined_sum(int padded_row, int padded_column, 
     #pragma unroll 1
     for (int kw = padded_column % 4; kw < 9 && kw <= padded_column; kw += 4) {
       const int in_column = (padded_column - kw) / 4;
-      if (in_row < in_h && in_column < in_w) {
+      if (in_row < 540 && in_column < 480) {
         #pragma unroll 1
         for (int ci = 0; ci < 56; ++ci) {
-          const long long from = ((static_cast<long long>(image) * in_h + in_row) * in_w + in_column) * 56 + ci;
+          const long long from = ((static_cast<long long>(image) * 540 + in_row) * 480 + in_column) * 56 + ci;
           const long long of_tap = static_cast<long long>(ci) * kTaps + (kh * 9 + kw);
           sum = fmaf(half_to_float(x[from]), half_to_float(weight[of_tap]), sum);
         }
@@ -341,21 +330,19 @@ struct Vector {
 };
 
 // The vector of a slot of a thread's position i of a tile's row. `own` is its first position.
-__device__ __forceinline__ Vector vector_of(const Tile& tile, int position_row, int own, int i, int quarter,
-                                            const CallSizes& sizes) {
+__device__ __forceinline__ Vector vector_of(const Tile& tile, int position_row, int own, int i, int quarter) {
   const int place = own + (i / 2 * 128 + i % 2 * 8);
   const int output = quarter * 4;
   Vector vector;
   vector.image = tile.image;
   vector.row = position_row * 4 - 4 + output / 4;
   vector.element = (tile.column + place) * 4 - 4 + output % 4;
-  vector.exists = vector.row >= 0 && vector.row < sizes.out_h && vector.element >= 0 && vector.element < sizes.out_w;
+  vector.exists = vector.row >= 0 && vector.row < 2160 && vector.element >= 0 && vector.element < 1920;
   return vector;
 }
 
-__device__ __forceinline__ unsigned short* address_of(unsigned short* __restrict__ y, const Vector& vector,
-                                                      const CallSizes& sizes) {
-  return y + ((static_cast<long long>(vector.image) * sizes.out_h + vector.row) * sizes.out_w + vector.element);
+__device__ __forceinline__ unsigned short* address_of(unsigned short* __restrict__ y, const Vector& vector) {
+  return y + ((static_cast<long long>(vector.image) * 2160 + vector.row) * 1920 + vector.element);
 }
 
 // 0 where all sums of a vector are finite, else NaN.
@@ -370,19 +357,18 @@ __device__ __forceinline__ float check_finite(const RowSums& sums, int i) {
 
 // Stores a thread's outputs of a row of positions. Returns 0 where all sums are finite, else NaN.
 __device__ __forceinline__ float store_row(const RowSums& sums, const Biases& biases, unsigned short* __restrict__ y,
-                                           const Tile& tile, int position_row, int own, int quarter,
-                                           const CallSizes& sizes) {
+                                           const Tile& tile, int position_row, int own, int quarter) {
   float finite = 0;
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const Vector vector = vector_of(tile, position_row, own, i, quarter, sizes);
+    const Vector vector = vector_of(tile, position_row, own, i, quarter);
     if (vector.exists) {
       float values[4];
       #pragma unroll
       for (int v = 0; v < 4; ++v) {
         values[v] = epilogue(sums[i][v], biases[v]);
       }
-      store_global_8(address_of(y, vector, sizes),
+      store_global_8(address_of(y, vector),
                      make_uint2(floats_to_half2(values[0], values[1]), floats_to_half2(values[2], values[3])));
       finite += check_finite(sums, i);
     }
@@ -394,17 +380,15 @@ __device__ __forceinline__ float store_row(const RowSums& sums, const Biases& bi
 __device__ __forceinline__ void make_again(const RowSums& sums, const unsigned short* __restrict__ x,
                                            const unsigned short* __restrict__ weight,
                                            const unsigned short* __restrict__ bias, unsigned short* __restrict__ y,
-                                           const Tile& tile, int position_row, int own, int quarter,
-                                           const CallSizes& sizes) {
+                                           const Tile& tile, int position_row, int own, int quarter) {
   #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    const Vector vector = vector_of(tile, position_row, own, i, quarter, sizes);
+    const Vector vector = vector_of(tile, position_row, own, i, quarter);
     if (vector.exists && check_finite(sums, i) != 0) {
-      unsigned short* to = address_of(y, vector, sizes);
+      unsigned short* to = address_of(y, vector);
       #pragma unroll 1
       for (int v = 0; v < 4; ++v) {
-        const float sum =
-            defined_sum(vector.row + 4, vector.element + v + 4, vector.image, x, weight, sizes.in_h, sizes.in_w);
+        const float sum = defined_sum(vector.row + 4, vector.element + v + 4, vector.image, x, weight);
         to[v] = accumulator_to_half(epilogue(sum, half_to_float(bias[0])));
       }
     }
@@ -419,14 +403,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                                                  const unsigned short* __restrict__ weight,
                                                  const unsigned short* __restrict__ bias,
                                                  unsigned short* __restrict__ y, int batch) {
-  CallSizes sizes;
-  sizes.in_h = 540;
-  sizes.in_w = 480;
-  sizes.out_h = (sizes.in_h - 1) * 4 + 4;
-  sizes.out_w = (sizes.in_w - 1) * 4 + 4;
-  sizes.tiles_w = (sizes.in_w + 127) / 128;
-  sizes.tiles_h = (sizes.in_h + 16) / 17;
-  const int tiles = batch * sizes.tiles_h * sizes.tiles_w;
+  const int tiles = batch * 128;
 
   Pipeline pipeline;
   pipeline.shared = shared_align(shared_memory(), 1024);
@@ -442,7 +419,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int warp = warp_uniform(threadIdx.x / 32);
   if (warp == 8) {
     if (elect_one()) {
-      copy_tiles(pipeline, x_map, tiles, sizes);
+      copy_tiles(pipeline, x_map, tiles);
     }
   } else {
     const int quarter = threadIdx.x % 4;
@@ -456,7 +433,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     unsigned int parity = 0;
     #pragma unroll 1
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
-      const Tile tile = tile_at(index, sizes);
+      const Tile tile = tile_at(index);
       Accumulators acc = {};
       RowSums sums = {};
       // Outputs of a row are stored during the products of the next one.
@@ -465,18 +442,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         unsigned long long* last = multiply_row(acc, pipeline, stage, parity, warp / 4);
         float finite = 0;
         if (row > tile.row) {
-          finite = store_row(sums, biases, y, tile, row - 1, own, quarter, sizes);
+          finite = store_row(sums, biases, y, tile, row - 1, own, quarter);
         }
         wgmma_wait(0);
         pin(acc);
         warp_arrive(last);
         if (finite != 0) {
-          make_again(sums, x, weight, bias, y, tile, row - 1, own, quarter, sizes);
+          make_again(sums, x, weight, bias, y, tile, row - 1, own, quarter);
         }
         roll(sums, acc);
       }
-      if (store_row(sums, biases, y, tile, tile.end - 1, own, quarter, sizes) != 0) {
-        make_again(sums, x, weight, bias, y, tile, tile.end - 1, own, quarter, sizes);
+      if (store_row(sums, biases, y, tile, tile.end - 1, own, quarter) != 0) {
+        make_again(sums, x, weight, bias, y, tile, tile.end - 1, own, quarter);
       }
     }
   }

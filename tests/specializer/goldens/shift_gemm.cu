@@ -180,25 +180,24 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is
 struct Tile {
   int image;
   int m_y;
-  int m_x;
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 2, index % 2 * 8, 0};
+  return {index / 2, index % 2 * 8};
 }
 
 // ---- Producer ----
 
 // Issues the copies of a k-block with its halo: zeros where the image, the batch or the channels end.
 __device__ __forceinline__ void stage_channels(float* to, const float* __restrict__ x, int first_channel, int first_row,
-                                               int first_column, int thread) {
+                                               int thread) {
   const int first = thread / kCopies;
   for (int place = thread % kCopies; place < kCopies && first < 2; place += kProducers) {
     const int column = place % 6 * 4;
     const int row = place / 6 % 10;
     const int image = place / 60;
     const int iy = first_row + row;
-    const int ix = first_column + column;
+    const int ix = column - 4;
     const bool inside = iy >= 0 && iy < 16 && ix >= 0 && ix < 16;
     const int bytes = inside ? min(16 - ix, 4) * 4 : 0;
     const float* from = x + ((static_cast<long long>(image) * kInChannels + first_channel) * 16 + iy) * 16 + ix;
@@ -406,7 +405,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       const Tile tile = tile_at(index);
       const float* image = x + tile.image * 32768ll;
       const int first_row = tile.m_y - 1;
-      const int first_column = tile.m_x - 4;
       for (int k_block = 0; k_block < 8; ++k_block) {
         mbarrier_wait(&empty[stage], parity);
         unsigned char* to = shared + stage * kStageBytes;
@@ -414,7 +412,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
           mbarrier_arrive_expect(&full[stage], kKBlockWeightBytes);
           bulk_load(to + kInputBytes, packed + k_block * kKBlockWeightBytes, kKBlockWeightBytes, &full[stage]);
         }
-        stage_channels(reinterpret_cast<float*>(to), image, k_block * 16, first_row, first_column, thread);
+        stage_channels(reinterpret_cast<float*>(to), image, k_block * 16, first_row, thread);
         async_copy_arrive(&full[stage]);
         next_stage(stage, parity);
       }
@@ -453,7 +451,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       pin(acc);
       warp_arrive(&empty[stage == 0 ? 1 : stage - 1], true);
       const Tile tile = tile_at(index);
-      store_tile(acc, y + (tile.image + image) * 65536ll, bias_registers, co, tile.m_y + row, tile.m_x + column);
+      store_tile(acc, y + (tile.image + image) * 65536ll, bias_registers, co, tile.m_y + row, column);
     }
   }
 }

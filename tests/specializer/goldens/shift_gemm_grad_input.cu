@@ -33,7 +33,6 @@ constexpr int kConsumers = 256;  // threads: two warpgroups
 constexpr int kInstructionN = 128;
 constexpr int kThreads = 384;
 constexpr int kThreadChannels = 32;
-constexpr int kStagedColumns = 40;
 constexpr int kRowPitch = 40;
 constexpr int kChannelPitch = 328;
 constexpr int kKStepPitch = 2624;
@@ -82,10 +81,6 @@ __device__ __forceinline__ void wgmma_m64n128k8_tf32_rs(float (&d)[64], const un
 
 // ---- Elements ----
 
-__device__ int floor_div(int a) {
-  return a >= 0 ? a : -(0 - a);
-}
-
 // A staged word as a product takes it: tf32 is rounded.
 __device__ __forceinline__ unsigned int operand(unsigned int word) {
   return float_to_tf32(__uint_as_float(word));
@@ -102,7 +97,7 @@ __device__ __forceinline__ int channel_of_column(int n) {
 
 // The weight of an input and an output channel, zero outside of the layer.
 __device__ __forceinline__ float weight_at(const float* __restrict__ weight, int ci, int co, int tap) {
-  return weight[(static_cast<long long>(co) * 64 + static_cast<int>(static_cast<long long>(ci))) * 16 + (15 - tap)];
+  return weight[(static_cast<long long>(co) * 64 + ci) * 16 + (15 - tap)];
 }
 
 // The row of 16 bytes that a column has in one half of a tap's operand.
@@ -174,11 +169,10 @@ __device__ __forceinline__ void warp_arrive(unsigned long long* barrier, bool is
 struct Tile {
   int image;
   int m_y;
-  int m_x;
 };
 
 __device__ __forceinline__ Tile tile_at(int index) {
-  return {index / 2, index % 2 * 8, 0};
+  return {index / 2, index % 2 * 8};
 }
 
 // ---- Producer ----
@@ -194,15 +188,15 @@ struct Copy {
 
 // Finds the copies of a tile of the producer, or the warp, of this number.
 __device__ __forceinline__ Copy find_copy(const float* __restrict__ x, int first_image, int first_channel,
-                                          int first_row, int first_column, int producer) {
+                                          int first_row, int producer) {
   const int channel = producer / 8;
   const int row = producer % 8;
   const int above = max(0, 7 - first_row - row * 2) / 8;  // rows of a warp
   const int iy = first_row + row * 2 + 8 * above;
   // The staged columns of the image, and their vectors, relative to the first one, which is at `start` in channel 0.
-  const int begin = max(first_column, 0) - first_column;
-  const int end = min(first_column + kStagedColumns, 32) - first_column;
-  const long long start = static_cast<long long>(first_image) * 65536 + static_cast<long long>(iy) * 32 + first_column;
+  const int begin = max(-4, 0) + 4;
+  const int end = min(36, 32) + 4;
+  const long long start = static_cast<long long>(first_image) * 65536 + static_cast<long long>(iy) * 32 - 4;
   const bool is_copied = iy >= 0 && iy < 32 && begin < end;
   const int rows = is_copied ? (min(first_row + 16, 32) - iy + 7) / 8 : 0;
   return {x + (start + begin + (first_channel + channel) * 1024ll),
@@ -227,19 +221,14 @@ __device__ __forceinline__ void copy_rows(float* to, const Copy& copy, unsigned 
   }
 }
 
-// Whether a tile has rows or columns outside the image, which no copy writes.
-__device__ __forceinline__ bool needs_zero_pad(int first_row, int first_column) {
-  return first_row < 0 || first_row + 15 > 32 || (first_column < 0 || first_column + kStagedColumns > 32);
-}
-
 // Writes zeros to the rows and columns of a stage outside the image, and to channels beyond the layer's.
-__device__ __forceinline__ void zero_pad(float* to, int first_row, int first_column, int thread) {
+__device__ __forceinline__ void zero_pad(float* to, int first_row, int thread) {
   for (int i = thread; i < 128; i += 128) {
     const int iy = first_row + i % 8 * 2;
     const bool is_copied = iy >= 0 && iy < 32;
     float* staged = to + i / 8 * kChannelPitch + i % 8 * kRowPitch;
     for (int column = 0; column < kRowPitch; column += 4) {
-      const int ix = first_column + column;
+      const int ix = column - 4;
       if (!is_copied || ix < 0 || ix >= 32) {
         *reinterpret_cast<uint4*>(staged + column) = make_uint4(0, 0, 0, 0);
       }
@@ -259,7 +248,7 @@ using Fragments = unsigned int[4][4];
 __device__ bool is_read(int column) {
   bool read = false;
   for (int i = 0; i < 4; ++i) {
-    const int first = -floor_div(i % 4 - 2) + 4 + i / 4 * 4;
+    const int first = -(i % 4 - 2) + 4 + i / 4 * 4;
     read = read || (column == first || column == first + 2);
   }
   return read;
@@ -302,7 +291,7 @@ __device__ __forceinline__ void load_fragments(Fragments& fragments, const float
   for (int i = 0; i < 4; ++i) {
     #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const unsigned int word = words[j / 2][-floor_div(i - 2) + 4 + j % 2 * 2];
+      const unsigned int word = words[j / 2][-(i - 2) + 4 + j % 2 * 2];
       fragments[i][j] = word | (reads_before ? before[i][j] & zero : j % 2 == 1 ? zero : 0);
       wgmma_pin_operand(fragments[i][j]);
     }
@@ -407,7 +396,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     for (int index = first_tile; index < tiles; index += next_tile) {
       const Tile tile = tile_at(index);
       const int first_row = tile.m_y * 2 + 2;
-      const int first_column = tile.m_x * 2 - 4;
       Copy copy;
       for (int k_block = 0; k_block < 16; ++k_block) {
         mbarrier_wait(&empty[stage], parity);
@@ -418,10 +406,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
         float* staged = reinterpret_cast<float*>(to);
         // other rows than the k-block before
-        copy = find_copy(x, tile.image, k_block / 4 * 16, first_row - k_block % 4, first_column, warp - 8);
-        if (needs_zero_pad(first_row - k_block % 4, first_column)) {
-          zero_pad(staged, first_row - k_block % 4, first_column, thread);
-        }
+        copy = find_copy(x, tile.image, k_block / 4 * 16, first_row - k_block % 4, warp - 8);
+        zero_pad(staged, first_row - k_block % 4, thread);
         if (elect_one()) {
           copy_rows(staged, copy, &full[stage]);
         }
@@ -460,7 +446,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       pin(acc);
       warp_arrive(&empty[stage == 0 ? 3 : stage - 1], true);
       const Tile tile = tile_at(index);
-      store_tile(acc, y + (tile.image + image) * 32768ll, co, tile.m_y + row, tile.m_x + column);
+      store_tile(acc, y + (tile.image + image) * 32768ll, co, tile.m_y + row, column);
     }
   }
 }

@@ -146,14 +146,8 @@ struct Place {
   int column;
 };
 
-// How many boxes a row of images has, and a column.
-struct Boxes {
-  int down;
-  int across;
-};
-
-__device__ __forceinline__ Place place_of(int box, const Boxes& boxes) {
-  return {box / boxes.across / boxes.down, box / boxes.across % boxes.down * 8, box % boxes.across * 4};
+__device__ __forceinline__ Place place_of(int box) {
+  return {box / 12, box / 6 % 2 * 8, box % 6 * 4};
 }
 
 // Releases a stage to the producers of all blocks that write to it, after the warp's wait for its products.
@@ -281,7 +275,7 @@ __device__ __forceinline__ void multiply_shared_stages_2(Accumulators& acc, cons
 
 // Stores a thread's accumulators: of each position eight adjacent channels of 32.
 __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned short* __restrict__ grad_x, int first_box,
-                                           const Boxes& boxes, int warp, int lane, int batch) {
+                                           int warp, int lane, int batch) {
   const int channel = lane % 4 * 8;
   // Pinned, so that no place is found before the products and kept in registers that they need.
   unsigned int first = warp * 16 + lane / 4;
@@ -289,7 +283,7 @@ __device__ __forceinline__ void store_tile(const Accumulators& acc, unsigned sho
   #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int m = half * 8 + static_cast<int>(first);
-    const Place place = place_of(first_box + m / kBoxPositions, boxes);
+    const Place place = place_of(first_box + m / kBoxPositions);
     const int image = place.image / 3;
     const int plane = place.image % 3 * 4 + m % kBoxPositions / kImagePositions;
     const int row = place.row + m / 4 % 8;
@@ -318,8 +312,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     convtgen_tap_gemm_grad_input_812d7f8ce0cae606(__grid_constant__ const TensorMap grad_y_map,
                                                   const unsigned char* packed, unsigned short* __restrict__ grad_x,
                                                   int batch) {
-  const Boxes boxes = {2, 6};
-  const int all_boxes = batch * 3 * boxes.down * boxes.across;
+  const int all_boxes = batch * 36;
   // A cluster makes tiles of the same input channels, of positions that follow one another. Those that have the same
   // positions are made together.
   const int first_tile = blockIdx.x;
@@ -341,7 +334,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     grid_dependency_wait();  // the weights are packed
     unsigned int parity = 1;
     for (int tile = first_tile; tile < all_boxes; tile += next_tile) {
-      const Place place = place_of(tile + lane, boxes);
+      const Place place = place_of(tile + lane);
       copy_tile(shared, grad_y_map, packed, full, empty, place, lane, stage, parity);
     }
   } else {
@@ -354,7 +347,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       wgmma_wait(0);
       pin(acc);
       release_to_cluster(&empty[stage == 0 ? 7 : stage - 1], lane);
-      store_tile(acc, grad_x, tile, boxes, warp, lane, batch);
+      store_tile(acc, grad_x, tile, warp, lane, batch);
     }
   }
 }

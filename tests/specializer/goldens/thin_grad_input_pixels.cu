@@ -49,7 +49,6 @@ __device__ __forceinline__ void store_16(unsigned short* to, const float* values
 
 // The place of a thread in its block.
 struct Worker {
-  bool works;
   int slot;
   int row;
   int column;  // the first one
@@ -57,7 +56,6 @@ struct Worker {
 
 __device__ __forceinline__ Worker worker_of(int thread) {
   Worker worker;
-  worker.works = true;
   worker.slot = thread % 8;
   worker.column = thread / 8 % 8 * 4;
   worker.row = thread / 64;
@@ -178,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
   const int first_in = slot % 8 * 8;
   const int iy = tile_y * 4 + worker.row;
   const int ix = worker.column;
-  const bool works = worker.works && iy < 32 && ix < 32;
+  const bool works = iy < 32 && ix < 32;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 3;

@@ -35,7 +35,6 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from);
 
 // The place of a thread in its block.
 struct Worker {
-  bool works;
   int slot;
   int row;
   int column;  // the first one
@@ -43,7 +42,6 @@ struct Worker {
 
 __device__ __forceinline__ Worker worker_of(int thread) {
   Worker worker;
-  worker.works = true;
   worker.column = thread % 32;
   worker.row = thread / 32 % 8;
   worker.slot = thread / 256;
@@ -154,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   const int slot = first_slot + worker.slot;
   const int iy = tile_y * 8 + worker.row;
   const int ix = tile_x * kTileColumns + worker.column;
-  const bool works = worker.works && iy < 64 && ix < 64;
+  const bool works = iy < 64 && ix < 64;
 
   // Bases are 64-bit; every offset from them fits its type.
   const long long image_channel = static_cast<long long>(image) * 21;

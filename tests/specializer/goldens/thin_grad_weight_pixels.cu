@@ -53,7 +53,6 @@ __device__ __forceinline__ unsigned short float_to_half(float value);
 
 // The place of a thread in its block.
 struct Worker {
-  bool works;
   int slot;
   int row;
   int column;  // the first one
@@ -61,7 +60,6 @@ struct Worker {
 
 __device__ __forceinline__ Worker worker_of(int thread) {
   Worker worker;
-  worker.works = true;
   worker.slot = thread % 8;
   worker.column = thread / 8 % 4 * 8;
   worker.row = thread / 32;
@@ -135,11 +133,7 @@ __device__ __forceinline__ void multiply_add(float (&acc)[96], const Inputs& inp
 // Which weights a block makes: its first slot, and the first taps and output channel.
 struct Made {
   int slice;
-  int first_slot;
-  int kd;
   int first_kh;
-  int first_kw;
-  int first_out;
 };
 
 // Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads,
@@ -160,19 +154,18 @@ __device__ __forceinline__ void store_sums(const float* __restrict__ totals, flo
   }
   __syncthreads();  // all parts are there
   for (int i = threadIdx.x; i < kPassWeights; i += kThreads) {
-    const int slot = made.first_slot + i % 8;
+    const int slot = i % 8;
     const int index = first + i / 8;
     const int channel = slot % 8 * 8 + index % 8;
-    const int out = made.first_out + index / 8 % 3;
-    const int kw = made.first_kw + index / 24 % 4;
+    const int out = index / 8 % 3;
+    const int kw = index / 24 % 4;
     const int kh = made.first_kh + index / kRowSums;
     float sum = 0;
     #pragma unroll 8
     for (int part = 0; part < 2; ++part) {
       sum += parts[i * 2 + part];
     }
-    const long long weight =
-        (((static_cast<long long>(slot / 8) * kGroupIn + channel) * 3 + out) * 4 + (made.kd * 4 + kh)) * 4 + kw;
+    const long long weight = (((static_cast<long long>(slot / 8) * kGroupIn + channel) * 3 + out) * 4 + kh) * 4 + kw;
     partial[made.slice * kWeights + weight] = sum;
   }
 }
@@ -186,7 +179,6 @@ struct BiasPlaces {
   long long next;
   long long end;
   long long place;
-  int step;
 };
 
 __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int thread) {
@@ -194,13 +186,12 @@ __device__ __forceinline__ BiasPlaces places_of_slice(int slice, int batch, int 
   places.next = batch * 4096ll * slice / 256 + thread / 4;
   places.end = batch * 4096ll * (slice + 1) / 256;
   places.place = places.next;
-  places.step = 64;
   return places;
 }
 
-__device__ __forceinline__ void next_place(BiasPlaces& places, long long step_places) {
-  places.next += places.step;
-  places.place += step_places;
+__device__ __forceinline__ void next_place(BiasPlaces& places) {
+  places.next += 64;
+  places.place += 64ll;
 }
 
 // The first element of a place, from the thread's first channel on.
@@ -212,7 +203,6 @@ __device__ __forceinline__ const unsigned short* at_place(const unsigned short* 
 // A thread's sums of one slice: of a channel, or of vectors.
 __device__ __forceinline__ float sum_elements(const unsigned short* __restrict__ grad_y, BiasPlaces places,
                                               int channel) {
-  const long long step_places = static_cast<long long>(places.step);
   float total = 0;
   while (places.next < places.end) {
     float sum = 0;
@@ -221,7 +211,7 @@ __device__ __forceinline__ float sum_elements(const unsigned short* __restrict__
       if (places.next < places.end) {
         sum += half_to_float(*at_place(grad_y, places, channel));
       }
-      next_place(places, step_places);
+      next_place(places);
     }
     total += sum;
   }
@@ -294,22 +284,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const int block = blockIdx.x;
   Made made;
   made.slice = block / 4;
-  made.first_slot = 0;
   made.first_kh = block % 4;
-  made.first_kw = 0;
-  made.first_out = 0;
-  made.kd = 0;
 
   // The thread's place in the block.
   const int thread = threadIdx.x;
   const Worker worker = worker_of(thread);
-  const int slot = made.first_slot + worker.slot;
+  const int slot = worker.slot;
   const int first_in = slot % 8 * 8;
-  const bool works = worker.works;
 
   // Bases are 64-bit; every offset from them fits its type.
   const unsigned short* x_slot = x + first_in;
-  const unsigned short* y_channel = grad_y + made.first_out;
 
   // The tile, and how it moves on.
   const long long begin = tiles * made.slice / 66;
@@ -323,11 +307,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   for (long long tile = begin; tile < end; ++tile) {
     const int iy = tile_y * 8 + worker.row;
     const int ix = tile_x * kTileColumns + worker.column;
-    if (works && iy < 32 && ix < 32) {
+    if (iy < 32 && ix < 32) {
       Inputs inputs;
       load_inputs(inputs, x_slot + image * 65536 + (iy * 32 + ix) * 64);
-      const unsigned short* y_plane = y_channel + image * 12288;
-      const int first_column = (ix * 2 - 1 + made.first_kw) * 3 - 5;
+      const unsigned short* y_plane = grad_y + image * 12288;
+      const int first_column = (ix * 2 - 1) * 3 - 5;
       const int oy = iy * 2 + (made.first_kh - 1);
       const bool is_there = oy >= 0 && oy < 64;
       float window[64];

@@ -42,7 +42,6 @@ __device__ __forceinline__ uint4 load_constant_16(const void* from);
 
 // The place of a thread in its block.
 struct Worker {
-  bool works;
   int slot;
   int row;
   int column;  // the first one
@@ -50,7 +49,6 @@ struct Worker {
 
 __device__ __forceinline__ Worker worker_of(int thread) {
   Worker worker;
-  worker.works = true;
   worker.column = thread % 32;
   worker.row = thread / 32 % 8;
   worker.slot = thread / 256;
@@ -106,10 +104,7 @@ __device__ __forceinline__ void multiply_add(float (&acc)[16], const Inputs& inp
 struct Made {
   int slice;
   int first_slot;
-  int kd;
   int first_kh;
-  int first_kw;
-  int first_out;
 };
 
 // Adds some sums of the threads of each slot, in a fixed order, and stores them. `totals` are those of the threads.
@@ -130,15 +125,14 @@ __device__ __forceinline__ void store_sums(const float* __restrict__ totals, flo
   for (int i = threadIdx.x; i < 16; i += kThreads) {
     const int slot = made.first_slot;
     const int index = i;
-    const int out = made.first_out;
-    const int kw = made.first_kw + index % 16;
+    const int kw = index % 16;
     const int kh = made.first_kh + index / 16;
     float sum = 0;
     #pragma unroll 8
     for (int part = 0; part < 16; ++part) {
       sum += parts[i * 16 + part];
     }
-    const long long weight = ((static_cast<long long>(slot) + out) * 16 + (made.kd * 16 + kh)) * 16 + kw;
+    const long long weight = (static_cast<long long>(slot) * 16 + kh) * 16 + kw;
     partial[made.slice * kWeights + weight] = sum;
   }
 }
@@ -173,19 +167,15 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   made.slice = block / kSliceBlocks;
   made.first_slot = block % kSlotTiles;
   made.first_kh = block / kSlotTiles % 16;
-  made.first_kw = 0;
-  made.first_out = 0;
-  made.kd = 0;
 
   // The thread's place in the block.
   const int thread = threadIdx.x;
   const Worker worker = worker_of(thread);
   const int slot = made.first_slot + worker.slot;
-  const bool works = worker.works;
 
   // Bases are 64-bit; every offset from them fits its type.
   const float* x_slot = x + slot * 4096ll;
-  const float* y_channel = grad_y + (slot + made.first_out) * 262144ll;
+  const float* y_channel = grad_y + slot * 262144ll;
 
   // The tile, and how it moves on.
   const long long begin = tiles * made.slice / 2;
@@ -199,11 +189,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 3)
   for (long long tile = begin; tile < end; ++tile) {
     const int iy = tile_y * 8 + worker.row;
     const int ix = tile_x * kTileColumns + worker.column;
-    if (works && iy < 64 && ix < 64) {
+    if (iy < 64 && ix < 64) {
       Inputs inputs;
       load_inputs(inputs, x_slot + image * 86016 + (iy * 64 + ix));
       const float* y_plane = y_channel + image * 5505024;
-      const int first_column = ix * 8 - 4 + made.first_kw;
+      const int first_column = ix * 8 - 4;
       const int oy = iy * 8 + (made.first_kh - 4);
       const bool is_there = oy >= 0 && oy < 512;
       float window[16];
