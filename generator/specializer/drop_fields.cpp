@@ -212,6 +212,9 @@ class StoredNumber {
   }
   void visit(const std::vector<Residual>& body, const Type& result) {
     for (const Residual& r : body) {
+      if (!is_one_) {
+        return;
+      }
       const bool declares = r.kind == ResidualKind::kDeclare;
       const List list = list_of(r, result);
       if (list.values != nullptr && has_record(*list.type, record_)) {
@@ -349,16 +352,16 @@ bool drop_constant_fields(Output& output, const Changes& changes) {
   bool changed = false;
   for (const ResidualType& type : output.types) {
     for (std::size_t i = 0; may_lose_fields(type, uses) && i < type.fields.size(); ++i) {
-      const std::optional<Value> value = StoredNumber(output, type.record->name, i, type.fields[i]).value();
+      const bool is_read = uses.members.contains(type.fields[i].name);
+      const std::optional<Value> value =
+          is_read ? StoredNumber(output, type.record->name, i, type.fields[i]).value() : std::nullopt;
       for (Version& version : output.versions) {
-        std::vector<Residual> body = version.body;
-        // Where something has no value in C++ then, the compiler may say so.
-        if (value && replace_reads(body, type.record->name, type.fields[i].name, *value) && refold(body, {}, changes)) {
-          version.body = std::move(body);
-          changed = true;
-        }
+        changed = (value && replace_reads(version.body, type.record->name, type.fields[i].name, *value)) || changed;
       }
     }
+  }
+  if (changed) {
+    fold_again(output, changes);
   }
   return changed;
 }

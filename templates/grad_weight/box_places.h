@@ -26,8 +26,8 @@ __device__ __forceinline__ int swizzled(int place) {
 // Loads an A fragment of a part: 16 rows of the warp by the positions of a step.
 //
 // {with offset: The stage is `offset` bytes into `shared`, whole patterns of swizzles. }A swizzle is found from a place
-// in shared memory, not in the stage. The compiler would keep places in all rows of a stage in registers otherwise, since no
-// stage would change them.
+// in shared memory, not in the stage. The compiler would keep places in all rows of a stage in registers otherwise, since
+// no stage would change them.
 __device__ __forceinline__ void load_fragment(unsigned int (&fragment)[4], const unsigned char* shared, int offset,
                                               const int part, const int step, const Place& place) {
   // Steps of a run, and parts, are whole patterns of the swizzle apart; rows of a run need not be.

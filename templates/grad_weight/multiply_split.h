@@ -57,7 +57,8 @@ __device__ __forceinline__ void promote_products(Accumulators (&totals)[kOwnTile
 }
 
 // All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset`
-// bytes into `shared`.} `places` are the thread's own in the window. The first product of some steps begins its accumulators anew.
+// bytes into `shared`.} `places` are the thread's own in the window. The first product of some steps begins its
+// accumulators anew.
 __device__ __forceinline__ void multiply_split(Accumulators (&totals)[kOwnTiles], Accumulators (&acc)[kOwnTiles],
                                                RowSums& row_sums, const int tiles, const unsigned char* shared,
                                                int offset, const Place (&places)[kOwnTiles]) {

@@ -1,5 +1,5 @@
 (program grad_weight_gemm
-  (digest "f988177273d212e011038114d6affc054dd0e9dbfd152bdacc40250ad10ecc37")
+  (digest "009be2c2ea34ea97b7b287d146caefcb34a0d0dfbc182a582730360e32611a66")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -2343,7 +2343,7 @@
       (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @7 (+= (at (at totals tile) i) (at (at acc tile) i)))))
     (do @10 (call pin acc)))
-  (function @61 device void multiply_split
+  (function @62 device void multiply_split
     (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window. The first product of some steps begins its accumulators anew.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) totals)
@@ -2375,7 +2375,7 @@
       (do @26 (call wgmma_wait 1)
         (trail "the step before, whose fragments the next one overwrites")))
     (do @28 (call wgmma_wait 0)))
-  (function @94 device void consume_split
+  (function @95 device void consume_split
     (comment "Multiplies what the stage of this number brought, releases it, and promotes the accumulators. Promotes the totals to")
     (comment "those in memory where that is due: a total that takes too many promotions loses as much as accumulators would.")
     (attributes "__forceinline__")

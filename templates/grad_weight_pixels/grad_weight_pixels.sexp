@@ -1,5 +1,5 @@
 (program grad_weight_pixels
-  (digest "ddb392e629cea9522b00406dee33f937f08e027830b113f488e73f6cfc049158")
+  (digest "08ec0347771e846c6dea47b0afa4bacab43cf83d7f749d1340173af11a2ef1af")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)

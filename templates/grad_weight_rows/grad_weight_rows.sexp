@@ -1,5 +1,5 @@
 (program grad_weight_rows
-  (digest "2efaca85864a3bd7f836ed36ce32206387494f62a05247bd075362a7fe09aa3e")
+  (digest "e5be79d351dfca004966a89d63226365efa85bc9739501a1f8fa39e1a11faa13")
   (parameter int kernel_h 4)
   (parameter int kernel_w 4)
   (parameter int stride_h 2)
@@ -1054,7 +1054,7 @@
       (for @6 (pragma "unroll") (declare @6 int i 0) (< i (/ kColumns 2)) (++ i)
         (do @7 (+= (at (at totals tile) i) (at (at acc tile) i)))))
     (do @10 (call pin acc)))
-  (function @61 device void multiply_split
+  (function @62 device void multiply_split
     (comment "All products of a stage, of a warpgroup that has so many tiles.{with offset:  The stage is `offset` bytes into `shared`.} `places` are the thread's own in the window. The first product of some steps begins its accumulators anew.")
     (attributes "__forceinline__")
     (argument (reference (array Accumulators kOwnTiles)) totals)
@@ -1086,7 +1086,7 @@
       (do @26 (call wgmma_wait 1)
         (trail "the step before, whose fragments the next one overwrites")))
     (do @28 (call wgmma_wait 0)))
-  (function @94 device void consume_split
+  (function @95 device void consume_split
     (comment "Multiplies what the stage of this number brought, releases it, and promotes the accumulators. Promotes the totals to")
     (comment "those in memory where that is due: a total that takes too many promotions loses as much as accumulators would.")
     (attributes "__forceinline__")
